@@ -126,6 +126,8 @@ def test_plans_of_large_models_load(tmp_path: Path) -> None:
         ("LayerNormalization", {"axis": 3}, [(64,)] * 2),
         ("GridSample", {}, [(1, 32, 64, 2)]),
         ("MaxPool", {"kernel_shape": [3, 3]}, []),
+        ("Conv", {"pads": [1, 1, 1, 1]}, [(2, 240, 3, 3)]),
+        ("Conv", {"group": 24}, [(48, 10, 3, 2), (48,)]),
     ],
 )
 def test_large_images_need_little_beside_them(
@@ -142,6 +144,6 @@ def test_large_images_need_little_beside_them(
     (found,) = session.run(*feeds).values()
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert taken < session.plan.memory < 12 * x.nbytes
+    assert taken < session.plan.memory < 18 * x.nbytes
     (native,) = bittrue.load(content).prepare("onnxruntime").run(*feeds).values()
     assert found.tobytes() == native.tobytes()

@@ -27,6 +27,7 @@ class Layout:
         added_last: `c` is added to the finished sum, instead of being what the sum begins with.
         split: terms of a block, where the operator says so; 0: the rule decides.
         fused_lanes: a single row adds up fused products in lanes, as many as the rule says.
+        columns: of the whole product where `b` is a part of it, as many as a multiple of four; 0: `b` is all.
     """
 
     packed: bool = False
@@ -35,6 +36,7 @@ class Layout:
     added_last: bool = False
     split: int = 0
     fused_lanes: bool = False
+    columns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +217,7 @@ def _fused_blocks_quietly(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: np.float32, beta: np.float32, layout: Layout
 ) -> np.ndarray:
     rows, columns = a.shape[0], b.shape[1]
+    alone = (layout.columns or columns) == 1
     if layout.added_last:
         result = _fused_blocks_quietly(a, b, None, alpha, beta, replace(layout, added_last=False))
         return result if c is None else result + c
@@ -227,7 +230,7 @@ def _fused_blocks_quietly(
         if layout.turned_b:
             return _column_of_lanes(a[0], np.ascontiguousarray(b.T), total[0])[None]
         return _row_of_fours(a[0], b, total[0])[None]
-    if plain and columns == 1 and not layout.turned_b:
+    if plain and alone and not layout.turned_b:
         if layout.turned_a:
             return _row_of_fours(b[:, 0], a.T, total[:, 0])[:, None]
         return _column_of_lanes(b[:, 0], a, total[:, 0])[:, None]
@@ -242,7 +245,7 @@ def _in_blocks(
     total = np.zeros((rows, columns), np.float32)
     if not zero:
         total[...] = np.asarray(c) if beta == 1 else np.asarray(c) * beta
-    by = block_depth(columns, depth, layout)
+    by = block_depth(layout.columns or columns, depth, layout)
     fused = sum_of_products.SumRule(sum_of_products.binary32_fused, "fused")
     for k in range(0, depth, by):
         part = np.zeros_like(total)

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...rules import real_product
 from ..core.base import Call, Lowered, Step
-from ..core.geometry import Window, counts, spatial_parameters, step_windows, tap_count
+from ..core.geometry import Window, counts, spatial_bytes, spatial_parameters, step_windows, tap_count
 from .conv_geometry import ADDEND, channels_first, convolution_windows
-from .window_sums import grouped_products
+from .window_sums import grouped_products, positions_together
 
-# Elements of unfolded images held at a time.
-_BLOCK = 1 << 22
+# Bytes that products hold at a time beside unfolded windows.
+_BYTES = 8 << 20
 
 
 # Channels of a block of a convolution without neighbours.
@@ -68,7 +68,9 @@ def lower(call: Call) -> Lowered:
     (windows, groups), weights = convolution_windows(call), call.input(1)
     terms = math.prod(weights.shape[1:])
     block, split = _split(call, windows)
-    single = weights.shape[0] == groups
+    single, source = weights.shape[0] == groups, call.input(0)
+    wide = _wide(terms, weights.shape[0] // groups)
+    planes = source.size // max(1, source.shape[0] * math.prod(one.size for one in windows))
     return Lowered(
         parameters={
             **spatial_parameters(windows),
@@ -82,8 +84,14 @@ def lower(call: Call) -> Lowered:
             "output_shape": channels_first(call, call.output.shape),
         },
         work=call.output.size * terms,
-        scratch=24 * _BLOCK + 16 * call.input(0).size,
+        # The image in rows, with zeros around it, and windows of some positions in several forms.
+        scratch=2 * spatial_bytes(windows, planes, 4) + 24 * wide * positions_together(windows, wide)[1] + _BYTES,
     )
+
+
+def _wide(terms: int, filters: int) -> int:
+    """Numbers held for a position: its window, and more than one for each filter of a group."""
+    return max(terms, 8 * filters)
 
 
 def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
@@ -113,30 +121,37 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
     weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, filters // groups, -1)
-    layout = real_product.Layout(added_last=begin is None, split=step["split"], turned_b=step["turned"])
+    layout = real_product.Layout(
+        added_last=begin is None,
+        split=step["split"],
+        turned_b=step["turned"],
+        columns=math.prod(one.out for one in windows),
+    )
     started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
 
     # Windows that lie inside of the image.
     within = None if rule.inside is None else (counts(windows) == tap_count(windows)).reshape(-1)
 
-    def product(filters: np.ndarray, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
+    def product(filters: np.ndarray, part: slice, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
         result = rule.apply(filters, columns, more, 1.0, 1.0, layout)
-        if rule.inside is not None:
-            own = None if more is None else np.broadcast_to(more, result.shape)[:, within]
-            result[:, within] = rule.inside(filters, columns[:, within], own)
+        if rule.inside is not None and within is not None:
+            inner = within[part]
+            own = None if more is None else np.broadcast_to(more, result.shape)[:, inner]
+            result[:, inner] = rule.inside(filters, columns[:, inner], own)
         return result
 
-    def times(n: int, g: int, columns: np.ndarray) -> np.ndarray:
+    def times(n: int, g: int, part: slice, columns: np.ndarray) -> np.ndarray:
         columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], -1)
         more = None if added is None else added[g]
         if started is None:
-            return product(weights[g], columns, more)
-        total = product(weights[g], columns, started[n, g])
+            return product(weights[g], part, columns, more)
+        total = product(weights[g], part, columns, started[n, g, :, part])
         with np.errstate(all="ignore"):
             return total if more is None else total + more
 
-    return [_laid_out(step, grouped_products(x, filters, windows, groups, times))]
+    wide = _wide(math.prod(w.shape[1:]), filters // groups)
+    return [_laid_out(step, grouped_products(x, filters, windows, groups, times, wide))]
 
 
 def _laid_out(step: Step, out: np.ndarray) -> np.ndarray:

@@ -94,7 +94,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     windows, groups = step_windows(step, x.shape[2:]), step["groups"]
     matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
 
-    def times(_: int, g: int, columns: np.ndarray) -> np.ndarray:
+    def times(_: int, g: int, __: slice, columns: np.ndarray) -> np.ndarray:
         return products(step, matrices[g], columns.reshape(matrices.shape[2], -1))
 
     out = grouped_products(x, len(weights), windows, groups, times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -71,12 +72,23 @@ def depthwise_sums(
         yield slice(top, bottom), acc
 
 
+def positions_together(windows: Sequence[Window], wide: int) -> tuple[int, int]:
+    """How many planes (of volumes) or rows of positions are worked on together, `wide` numbers of binary32 for each
+    position, and how many positions these are: a multiple of four planes or rows, or all. `wide` 0: all.
+    """
+    depth, height, width = (1,) * (3 - len(windows)) + spatial_shape(windows)
+    lines, each = (depth, height * width) if depth > 1 else (height, width)
+    some = lines if not wide else min(lines, max(1, PATCH_BYTES // max(1, 16 * wide * each)) * 4)
+    return some, some * each
+
+
 def grouped_products(
     x: np.ndarray,
     filters: int,
     windows: Sequence[Window],
     groups: int,
-    times: Callable[[int, int, np.ndarray], np.ndarray],
+    times: Callable[[int, int, slice, np.ndarray], np.ndarray],
+    wide: int = 0,
 ) -> np.ndarray:
     """[N, O, sizes of the windows] of binary32 numbers.
 
@@ -85,15 +97,20 @@ def grouped_products(
         filters: O.
         windows: along all three axes.
         groups: of channels.
-        times: makes [O / groups, positions] of the number of the image, of the group, and its unfolded windows
-            [C / groups, taps, positions].
+        times: makes [O / groups, positions] of the number of the image, of the group, which positions these are, and
+            their unfolded windows [C / groups, taps, positions].
+        wide: as `positions_together` has it.
     """
     depth, shape = x.shape[1] // groups, spatial_shape(windows)
     out = np.empty((x.shape[0], groups, filters // groups, math.prod(shape)), np.float32)
+    some, together = positions_together(windows, wide)
     for n, image in enumerate(x if out.size else ()):
         image = image.reshape(x.shape[1], *(one.size for one in windows))
         view = sliding(padded(image, windows, 0), windows).transpose(0, 4, 5, 6, 1, 2, 3)
-        for g in range(groups):
-            columns = view[g * depth : (g + 1) * depth].reshape(depth, -1, out.shape[3])
-            out[n, g] = times(n, g, columns)
+        view = view if shape[0] > 1 else view[..., 0, :, :]
+        for g, line in itertools.product(range(groups), range(0, view.shape[4], some)):
+            check_stop()
+            unfolded = view[g * depth : (g + 1) * depth, :, :, :, line : line + some]
+            own = slice(line // some * together, line // some * together + math.prod(unfolded.shape[4:]))
+            out[n, g, :, own] = times(n, g, own, unfolded.reshape(depth, -1, own.stop - own.start))
     return out.reshape(x.shape[0], filters, *shape[5 - x.ndim :])
