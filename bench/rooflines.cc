@@ -178,12 +178,14 @@ void add_cores(const std::string& isa, std::vector<Measured>& all) {
     once.rescale = rules::RescaleRule::q31_one_step_up_shift_wraps;
     std::vector<int32_t>& sums = kept(std::vector<int32_t>(kCount));
     for (int64_t i = 0; i < kCount; ++i) sums[static_cast<size_t>(i)] = static_cast<int32_t>(i * 64) - (1 << 19);
+    constexpr int64_t kColumns = 512;
     for (const auto& [shape, rule] : {std::pair<const char*, const rules::Requantize*>{"16,384 sums, one multiplier",
                                                                                        &kept(requantize(1, 1 << 20))},
-                                      {"16,384 sums, one multiplier each", &kept(requantize(kCount, 1 << 20))},
+                                      {"16,384 sums, 512 multipliers", &kept(requantize(kColumns, 1 << 20))},
                                       {"16,384 sums, one multiplier, one step", &once}}) {
-      add("requantization", shape, kCount, 5.0 * kCount,
-          [&cores, rule = rule, &sums, &out] { cores.requantize_row()(*rule, sums.data(), out.data(), kCount); });
+      add("requantization", shape, kCount, 5.0 * kCount, [&cores, rule = rule, &sums, &out] {
+        cores.requantize_rows()(*rule, sums.data(), kCount / kColumns, out.data(), kColumns);
+      });
     }
   }
   {

@@ -160,8 +160,9 @@ using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t 
                           int32_t factor, int32_t* terms);
 // out[i] = table[in[i]]; in may equal out.
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
-// out[i] = requantize(acc[i], column i).
-using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+// out[r][c] = requantize(acc[r][c], column c), for rows that lie one behind the other.
+using RequantizeRows = void (*)(const rules::Requantize& requantize, const int32_t* acc, int64_t rows, uint8_t* out,
+                                int64_t columns);
 // out[i] = round_even(clamp(x, low, high)) + zero_point, x = in[i] / scale, or in[i] * scale + addend in one rounding
 // (`multiplies`); NaN counts as `low`. low and high are integers such that all results are bytes.
 struct QuantizeSpec {

@@ -543,24 +543,26 @@ int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t col
   return static_cast<int32_t>(at);
 }
 
-void check_requantize_row(Context& context) {
+void check_requantize_rows(Context& context) {
   Random& random = context.random;
   for (const rules::RescaleRule rule : kRescaleRules) {
     for (const rules::StoreRule store : kStoreRules) {
       for (int64_t i = 0; i < context.rounds(300); ++i) {
-        const int64_t count = random.pick(kCounts);
+        const int64_t columns = random.pick(kCounts), rows = columns > 100 ? 1 : random.between(1, 11);
+        const int64_t count = rows * columns;
         const double size = std::exp2(static_cast<double>(random.between(8, 28)));
-        const rules::Requantize r = some_requantize(random, rule, store, random.one_in(2) ? 1 : count, size, size * 4);
+        const rules::Requantize r =
+            some_requantize(random, rule, store, random.one_in(2) ? 1 : columns, size, size * 4);
         Exact<int32_t> acc(count);
         Exact<uint8_t> out(count);
         std::vector<uint8_t> expected(count);
         for (int64_t c = 0; c < count; ++c) {
-          acc[c] = some_accumulator(random, r, c);
-          expected[c] = static_cast<uint8_t>(rules::requantize(r, acc[c], static_cast<size_t>(c)));
+          acc[c] = some_accumulator(random, r, c % columns);
+          expected[c] = static_cast<uint8_t>(rules::requantize(r, acc[c], static_cast<size_t>(c % columns)));
         }
-        context.cores.requantize_row()(r, acc.data(), out.data(), count);
+        context.cores.requantize_rows()(r, acc.data(), rows, out.data(), columns);
         context.report.expect_equal(out.data(), expected.data(), count,
-                                    std::to_string(count) + " elements; " + describe(r));
+                                    std::to_string(rows) + " x " + std::to_string(columns) + "; " + describe(r));
       }
     }
   }
@@ -613,7 +615,7 @@ constexpr CheckRow kChecks[] = {
     {"sum_rows", check_sum_rows},
     {"average_rows", check_average_rows},
     {"lookup", check_lookup},
-    {"requantize_row", check_requantize_row},
+    {"requantize_rows", check_requantize_rows},
     {"row_terms", check_row_terms},
     {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul},

@@ -52,7 +52,7 @@ inline __m128i lowest_bytes(__m256i first, __m256i second) {
 
 template <Form form>
 __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Group& group, const int32_t* acc,
-                                                 uint8_t* out, int64_t count) {
+                                                 int64_t count, uint8_t* out, int64_t step, int64_t width) {
   const Store store = choice.store();
   const __m256i offset = _mm256_set1_epi32(static_cast<int32_t>(choice.offset()));
   const auto words = [&](const int32_t* from) __attribute__((always_inline)) {
@@ -62,13 +62,16 @@ __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Gro
                               _mm256_permute2x128_si256(first, second, 0x31), group, store);
   };
   int64_t i = 0;
-  for (; i + 32 <= count; i += 32) store32(out + i, pack(words(acc + i), words(acc + i + 16), store));
-  for (; i < count; i += 16) {
-    const int64_t size = std::min<int64_t>(16, count - i);
+  for (; i + 2 <= count && width == 16; i += 2, acc += 2 * step, out += 2 * step) {
+    const __m256i bytes = pack(words(acc), words(acc + step), store);
+    store16(out, _mm256_castsi256_si128(bytes));
+    store16(out + step, _mm256_extracti128_si256(bytes, 1));
+  }
+  for (; i < count; ++i, acc += step, out += step) {
     alignas(32) int32_t rest[16] = {};
-    std::memcpy(rest, acc + i, static_cast<size_t>(size) * sizeof(int32_t));
+    std::memcpy(rest, acc, static_cast<size_t>(width) * sizeof(int32_t));
     const __m256i last = words(rest);
-    store_part(out + i, _mm256_castsi256_si128(pack(last, last, store)), size);
+    store_part(out, _mm256_castsi256_si128(pack(last, last, store)), width);
   }
 }
 
@@ -257,21 +260,34 @@ void scale_bytes(const uint8_t* in, const float* factors, const float* summands,
   store_part(out + i, sixteen(numbers, scales, addends), count - i);
 }
 
-// Columns with multipliers of their own come one by one; there is nowhere to keep their constants.
-void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
-  if (requantize.multipliers.size() == 1 && count >= 8) {
-    const Choice choice(requantize);
-    if (choice.form != Form::scalar) {
-      Group group{};
-      choice.fill(requantize, kOneColumn, group);
-      const RoundingMode mode(choice.form);
-      with_form(choice.form, [&](auto form) {
-        if constexpr (form.value != Form::scalar) requantize_blocks<form.value>(choice, group, acc, out, count);
-      });
-      return;
-    }
+void requantize_rows(const rules::Requantize& requantize, const int32_t* acc, int64_t rows, uint8_t* out,
+                     int64_t columns) {
+  const bool shared = requantize.multipliers.size() == 1;
+  const int64_t all = rows * columns;
+  if (all < 8) return portable::requantize_rows(requantize, acc, rows, out, columns);
+  const Choice choice(requantize);
+  if (choice.form == Form::scalar) return portable::requantize_rows(requantize, acc, rows, out, columns);
+  Group group{};
+  const auto run = [&](int64_t first, int64_t count, int64_t step, int64_t width) {
+    const RoundingMode mode(choice.form);
+    with_form(choice.form, [&](auto form) {
+      if constexpr (form.value != Form::scalar) {
+        requantize_blocks<form.value>(choice, group, acc + first, count, out + first, step, width);
+      }
+    });
+  };
+  if (shared) {
+    choice.fill(requantize, kOneColumn, group);
+    if (all >= 16) run(0, all / 16, 16, 16);
+    if (all % 16 != 0) run(all / 16 * 16, 1, 16, all % 16);
+    return;
   }
-  portable::requantize_row(requantize, acc, out, count);
+  for (int64_t first = 0; first < columns; first += 16) {
+    int64_t own[16];
+    for (int64_t i = 0; i < 16; ++i) own[i] = first + i < columns ? first + i : -1;
+    choice.fill(requantize, own, group);
+    run(first, rows, columns, std::min<int64_t>(16, columns - first));
+  }
 }
 
 #include "isa/average_rows.inc"

@@ -28,7 +28,7 @@ constexpr Cores own_cores() {
   cores.sum_rows = sum_rows;
   cores.average_rows = average_rows;
   cores.lookup = lookup;
-  cores.requantize_row = requantize_row;
+  cores.requantize_rows = requantize_rows;
   cores.quantize_reals = quantize_reals;
   cores.layer_sums = layer_sums;
   cores.scale_bytes = scale_bytes;

@@ -154,7 +154,7 @@ void fill(const AddSpec& spec, Table* table) {
   for (int a = 0; a < 256; ++a) {
     int32_t sums[256];
     for (int b = 0; b < 256; ++b) sums[b] = static_cast<int32_t>(static_cast<uint32_t>(first[a] + second[b]));
-    requantize_row(spec.requantize, sums, table->stored + 256 * a, 256);
+    requantize_rows(spec.requantize, sums, 1, table->stored + 256 * a, 256);
   }
 }
 

@@ -104,71 +104,113 @@ __m512 narrow(const double* values) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-// Clamped integers of the plan's type, by the exact form.
+// Clamped integers of the plan's type, by an exact form whose constants stay in registers for many accumulators.
 template <Form form>
-[[gnu::always_inline]] inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
-  __m512i rescaled;
-  if constexpr (form == Form::each) {
-    alignas(64) int32_t values[16];
-    _mm512_store_si512(values, acc);
-    for (int lane = 0; lane < 16; ++lane) {
-      const int32_t column = group.column[lane];
-      // What is not used has no multiplier.
-      values[lane] =
-          column < 0 ? rule.zero_point : portable::requantize_one(*rule.twin, values[lane], column) - rule.twin->flip;
-    }
-    const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
-    return _mm512_min_epi32(_mm512_max_epi32(_mm512_load_si512(values), lows), highs);
-  } else if constexpr (form == Form::binary32 || form == Form::real32) {
-    const __m512 a = _mm512_cvtepi32_ps(acc), scale = narrow(group.scale);
-    if constexpr (form == Form::real32) {
-      const __m512 product = _mm512_mul_ps(a, scale);
-      // Conversions give -2^31 for everything that does not fit, as the rules have it. Rounding the sum toward zero
-      // cannot cross an integer.
-      const __m512 moved = _mm512_add_ps(product, _mm512_set1_ps(rule.addend));
-      const __m512 half = _mm512_set1_ps(0.5f), sign = _mm512_set1_ps(-0.0f);
-      const __m512 away = _mm512_or_ps(_mm512_and_ps(moved, sign), half);
-      if (rule.floors) {
-        rescaled = _mm512_cvt_roundps_epi32(rule.half_apart ? _mm512_add_ps(moved, half) : moved, kDown);
-      } else {
-        rescaled = _mm512_cvttps_epi32(_mm512_add_round_ps(moved, away, kZero));
+class Exact {
+  static constexpr bool kNarrow = form == Form::binary32 || form == Form::real32;
+
+ public:
+  [[gnu::always_inline]] Exact(const ExactRule& rule, const ExactGroup& group)
+      : zero_points_(_mm512_set1_epi32(rule.zero_point)),
+        lows_(_mm512_set1_epi32(rule.low)),
+        highs_(_mm512_set1_epi32(rule.high)),
+        first_lows_(_mm512_set1_epi32(rule.clamp_first ? rule.low - rule.zero_point : INT32_MIN)),
+        first_highs_(_mm512_set1_epi32(rule.clamp_first ? rule.high - rule.zero_point : INT32_MAX)),
+        moved_(_mm512_set1_ps(rule.addend)),
+        half_apart_(rule.half_apart),
+        floors_(rule.floors) {
+    if constexpr (kNarrow) {
+      narrow_[0] = narrow(group.scale);
+      narrow_[1] = narrow(group.addend);
+      narrow_[2] = narrow(group.addend_negative);
+    } else {
+      for (int half = 0; half < 2; ++half) {
+        scale_[half] = _mm512_load_pd(group.scale + 8 * half);
+        addend_[half] = _mm512_load_pd(group.addend + 8 * half);
+        addend_negative_[half] = _mm512_load_pd(group.addend_negative + 8 * half);
       }
-      const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
-      return _mm512_min_epi32(_mm512_max_epi32(rescaled, lows), highs);
     }
-    const __m512 first = _mm512_mul_ps(_mm512_add_ps(a, narrow(group.addend)), scale);
-    const __m512 product = _mm512_mul_ps(first, narrow(group.addend_negative));
-    // The conversion gives -2^31 for everything that does not fit, which is right except above.
-    const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
-    rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
-  } else {
+  }
+
+  [[gnu::always_inline]] __m512i operator()(__m512i acc) const {
+    if constexpr (form == Form::real32) return clamped(real(acc));
+    __m512i rescaled;
+    if constexpr (form == Form::binary32) {
+      const __m512 first = _mm512_mul_ps(_mm512_add_ps(_mm512_cvtepi32_ps(acc), narrow_[1]), narrow_[0]);
+      const __m512 product = _mm512_mul_ps(first, narrow_[2]);
+      // The conversion gives -2^31 for everything that does not fit, which is right except above.
+      const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
+      rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
+    } else {
+      rescaled = wide(acc);
+    }
+    rescaled = _mm512_min_epi32(_mm512_max_epi32(rescaled, first_lows_), first_highs_);
+    return clamped(_mm512_add_epi32(rescaled, zero_points_));
+  }
+
+ private:
+  __m512i clamped(__m512i stored) const { return _mm512_min_epi32(_mm512_max_epi32(stored, lows_), highs_); }
+
+  [[gnu::always_inline]] __m512i real(__m512i acc) const {
+    // Conversions give -2^31 for everything that does not fit, as the rules have it. Rounding the sum toward zero
+    // cannot cross an integer.
+    const __m512 moved = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(acc), narrow_[0]), moved_);
+    const __m512 half = _mm512_set1_ps(0.5f), sign = _mm512_set1_ps(-0.0f);
+    const __m512 away = _mm512_or_ps(_mm512_and_ps(moved, sign), half);
+    if (floors_) return _mm512_cvt_roundps_epi32(half_apart_ ? _mm512_add_ps(moved, half) : moved, kDown);
+    return _mm512_cvttps_epi32(_mm512_add_round_ps(moved, away, kZero));
+  }
+
+  [[gnu::always_inline]] __m512i wide(__m512i acc) const {
     const __mmask16 negative = _mm512_movepi32_mask(acc);
     __m256i halves[2] = {_mm512_castsi512_si256(acc), _mm512_extracti64x4_epi64(acc, 1)};
     for (int i = 0; i < 2; ++i) {
-      const __m512d a = _mm512_cvtepi32_pd(halves[i]), scale = _mm512_load_pd(group.scale + 8 * i);
+      const __m512d a = _mm512_cvtepi32_pd(halves[i]);
       if constexpr (form == Form::q31) {
         const __m512d addend =
-            _mm512_mask_mov_pd(_mm512_load_pd(group.addend + 8 * i), static_cast<__mmask8>(negative >> (8 * i)),
-                               _mm512_load_pd(group.addend_negative + 8 * i));
-        halves[i] = _mm512_cvt_roundpd_epi32(_mm512_fmadd_round_pd(a, scale, addend, kDown), kDown);
+            _mm512_mask_mov_pd(addend_[i], static_cast<__mmask8>(negative >> (8 * i)), addend_negative_[i]);
+        halves[i] = _mm512_cvt_roundpd_epi32(_mm512_fmadd_round_pd(a, scale_[i], addend, kDown), kDown);
       } else {
         // Ties away from zero of the rounded product p: trunc(p + copysign(1/2, p)), where rounding the sum toward zero
         // cannot cross an integer. The conversion gives -2^31 for what does not fit, as the rule has it.
-        const __m512d product = _mm512_mul_pd(a, scale), sign = _mm512_set1_pd(-0.0);
+        const __m512d product = _mm512_mul_pd(a, scale_[i]), sign = _mm512_set1_pd(-0.0);
         const __m512d half = _mm512_or_pd(_mm512_and_pd(product, sign), _mm512_set1_pd(0.5));
         halves[i] = _mm512_cvttpd_epi32(_mm512_add_round_pd(product, half, kZero));
       }
     }
-    rescaled = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
   }
-  const __m512i zero_points = _mm512_set1_epi32(rule.zero_point);
-  const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
-  if (rule.clamp_first) {
-    rescaled = _mm512_max_epi32(rescaled, _mm512_sub_epi32(lows, zero_points));
-    rescaled = _mm512_min_epi32(rescaled, _mm512_sub_epi32(highs, zero_points));
+
+  const __m512i zero_points_, lows_, highs_, first_lows_, first_highs_;
+  const __m512 moved_;
+  const bool half_apart_, floors_;
+  __m512 narrow_[3];  // of the group's scale, addend and second factor, for rules in binary32
+  __m512d scale_[2], addend_[2], addend_negative_[2];
+};
+
+// The same, one accumulator at a time.
+template <>
+class Exact<Form::each> {
+ public:
+  Exact(const ExactRule& rule, const ExactGroup& group) : rule_(rule), group_(group) {}
+
+  __m512i operator()(__m512i acc) const {
+    alignas(64) int32_t values[16];
+    _mm512_store_si512(values, acc);
+    for (int lane = 0; lane < 16; ++lane) {
+      const int32_t column = group_.column[lane];
+      // What is not used has no multiplier.
+      values[lane] = column < 0 ? rule_.zero_point
+                                : portable::requantize_one(*rule_.twin, values[lane], column) - rule_.twin->flip;
+    }
+    const __m512i lows = _mm512_set1_epi32(rule_.low), highs = _mm512_set1_epi32(rule_.high);
+    return _mm512_min_epi32(_mm512_max_epi32(_mm512_load_si512(values), lows), highs);
   }
-  return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
-}
+
+ private:
+  const ExactRule& rule_;
+  const ExactGroup& group_;
+};
 
 // The accumulators around the steps of 16 columns, ascending.
 class Points {
@@ -499,7 +541,8 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
 
 void ExactRule::rescale(const __m512i* acc, int count, const ExactGroup& group, __m512i* stored) const {
   const auto each = [&](auto rule) {
-    for (int i = 0; i < count; ++i) stored[i] = rescale_exact<decltype(rule)::value>(*this, acc[i], group);
+    const Exact<decltype(rule)::value> exact(*this, group);
+    for (int i = 0; i < count; ++i) stored[i] = exact(acc[i]);
   };
   switch (form) {
     case Form::q31: return each(std::integral_constant<Form, Form::q31>());
@@ -627,41 +670,51 @@ __m512i Requantizer::rescale_any(__m512i acc, int64_t group) const {
   return _mm512_load_si512(values);
 }
 
-void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
+void requantize_rows(const rules::Requantize& requantize, const int32_t* acc, int64_t rows, uint8_t* out,
+                     int64_t columns) {
   const ExactRule rule(requantize);
+  // With one multiplier, rows may be cut into vectors: rows of 16 columns, of which the last one may be shorter.
   const bool shared = requantize.multipliers.size() == 1;
+  const int64_t step = shared ? 16 : columns, all = rows * columns;
+  const int64_t lines = shared ? (all + 15) / 16 : rows;
   const __m512i flip = _mm512_set1_epi32(requantize.flip);
+  constexpr int64_t kTogether = 8;
   ExactGroup group{};
-  bool exact = false;
-  // Vectors with one multiplier share its constants.
-  constexpr int kTogether = 8;
-  const int64_t block = shared ? 16 * kTogether : 16;
-  for (int64_t first = 0; first < count; first += block) {
-    const int64_t used = count - first < block ? count - first : block;
-    if (!shared || first == 0) {
-      exact = rule.form != Form::each;
-      for (int64_t lane = 0; lane < (shared ? 1 : used) && exact; ++lane) {
-        exact = rule.prepare(requantize, shared ? 0 : first + lane, lane, &group);
-      }
-      for (int lane = 1; lane < 16 && shared; ++lane) {
-        group.scale[lane] = group.scale[0];
-        group.addend[lane] = group.addend[0];
-        group.addend_negative[lane] = group.addend_negative[0];
-      }
+  for (int64_t first = 0; first < step && first < all; first += 16) {
+    const int64_t wide = step - first < 16 ? step - first : 16;
+    bool exact = rule.form != Form::each;
+    for (int64_t lane = 0; lane < (shared ? 1 : wide) && exact; ++lane) {
+      exact = rule.prepare(requantize, first + lane, lane, &group);
     }
-    if (exact) {
-      const int vectors = static_cast<int>((used + 15) / 16);
-      const auto mask = [&](int v) {
-        return static_cast<__mmask16>(used - 16 * v < 16 ? (1u << (used - 16 * v)) - 1 : 0xffff);
+    for (int lane = 1; lane < 16 && shared; ++lane) {
+      group.scale[lane] = group.scale[0];
+      group.addend[lane] = group.addend[0];
+      group.addend_negative[lane] = group.addend_negative[0];
+    }
+    for (int64_t line = 0; line < lines; line += kTogether) {
+      const int64_t count = lines - line < kTogether ? lines - line : kTogether;
+      const auto used = [&](int64_t i) {
+        const int64_t left = all - (line + i) * step - first;
+        return left < wide ? left : wide;
       };
       __m512i sums[kTogether];
-      for (int v = 0; v < vectors; ++v) sums[v] = _mm512_maskz_loadu_epi32(mask(v), acc + first + 16 * v);
-      rule.rescale(sums, vectors, group, sums);
-      for (int v = 0; v < vectors; ++v) {
-        _mm512_mask_cvtepi32_storeu_epi8(out + first + 16 * v, mask(v), _mm512_add_epi32(sums[v], flip));
+      if (!exact) {
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t begin = (line + i) * step + first;
+          for (int64_t c = 0; c < used(i); ++c) {
+            out[begin + c] = portable::requantize_one(requantize, acc[begin + c], first + c);
+          }
+        }
+        continue;
       }
-    } else {
-      for (int64_t i = first; i < first + used; ++i) out[i] = portable::requantize_one(requantize, acc[i], i);
+      const auto mask = [&](int64_t i) { return static_cast<__mmask16>((1u << used(i)) - 1); };
+      for (int64_t i = 0; i < count; ++i) {
+        sums[i] = _mm512_maskz_loadu_epi32(mask(i), acc + (line + i) * step + first);
+      }
+      rule.rescale(sums, static_cast<int>(count), group, sums);
+      for (int64_t i = 0; i < count; ++i) {
+        _mm512_mask_cvtepi32_storeu_epi8(out + (line + i) * step + first, mask(i), _mm512_add_epi32(sums[i], flip));
+      }
     }
   }
 }

@@ -19,7 +19,7 @@ constexpr Cores own_cores() {
   cores.average_rows = average_rows;
   cores.row_terms = row_terms;
   cores.lookup = lookup;
-  cores.requantize_row = requantize_row;
+  cores.requantize_rows = requantize_rows;
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
   cores.real_loop = real_loop;

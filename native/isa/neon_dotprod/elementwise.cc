@@ -258,10 +258,12 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
 }
 
 // Columns with multipliers of their own come one by one: their constants would have to be laid out for every row.
-void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
+void requantize_rows(const rules::Requantize& requantize, const int32_t* acc, int64_t rows, uint8_t* out,
+                     int64_t columns) {
+  const int64_t count = rows * columns;
   const bool shared = requantize.multipliers.size() == 1 && count >= 8;
   const Choice choice = shared ? Choice(requantize) : Choice();
-  if (choice.form == Form::scalar) return portable::requantize_row(requantize, acc, out, count);
+  if (choice.form == Form::scalar) return portable::requantize_rows(requantize, acc, rows, out, columns);
   Group group{};
   choice.fill(requantize, kFirstColumn, group);
   const Same same(group);

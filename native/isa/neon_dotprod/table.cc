@@ -18,7 +18,7 @@ constexpr Cores own_cores() {
   cores.sum_rows = sum_rows;
   cores.row_terms = row_terms;
   cores.lookup = lookup;
-  cores.requantize_row = requantize_row;
+  cores.requantize_rows = requantize_rows;
   cores.quantize_reals = quantize_reals;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;

@@ -265,8 +265,12 @@ void gate_sums(const rules::Multiplier& by_first, const rules::Multiplier& by_se
   }
 }
 
-void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
-  Requantizer::run_once(requantize, acc, count, out);
+void requantize_rows(const rules::Requantize& requantize, const int32_t* acc, int64_t rows, uint8_t* out,
+                     int64_t columns) {
+  if (requantize.multipliers.size() == 1) return Requantizer::run_once(requantize, acc, rows * columns, out);
+  for (int64_t r = 0; r < rows; ++r) {
+    Requantizer::run_once(requantize, acc + r * columns, columns, out + r * columns);
+  }
 }
 
 #include "isa/average_rows.inc"

@@ -13,7 +13,7 @@ namespace {
 class SquaredDifferenceBytes final : public BlockKernel {
  public:
   SquaredDifferenceBytes(const Step& step, const CoreSet& cores)
-      : BlockKernel(step, 2), requantize_row_(cores.requantize_row()) {
+      : BlockKernel(step, 2), requantize_rows_(cores.requantize_rows()) {
     const std::array<int64_t, 256> first = aligned(step, "first_").table(step.input(0).type);
     const std::array<int64_t, 256> second = aligned(step, "second_").table(step.input(1).type);
     const int64_t largest = std::min<int64_t>(magnitude(first) + magnitude(second), int64_t{1} << 31);
@@ -35,11 +35,11 @@ class SquaredDifferenceBytes final : public BlockKernel {
         const uint32_t difference = first_[in[0][begin + i]] - second_[in[1][begin + i]];
         squares[i] = static_cast<int32_t>(difference * difference);
       }
-      requantize_row_(requantize_, squares, out + begin, size);
+      requantize_rows_(requantize_, squares, 1, out + begin, size);
     }
   }
 
-  RequantizeRow requantize_row_;
+  RequantizeRows requantize_rows_;
   rules::Requantize requantize_;
   uint32_t first_[256], second_[256];
 };

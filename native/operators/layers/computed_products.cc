@@ -103,7 +103,7 @@ class ByteProducts final : public Kernel {
             "one zero point, or one per column, is needed");
     if (finish_.result == Result::bytes) {
       require(is_8bit(out.type) && step.rules.count("rescale_tail") == 0, "no native kernel for these types");
-      requantize_ = cores.requantize_row();
+      requantize_ = cores.requantize_rows();
       read_requantizations(step);
     } else {
       require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
@@ -346,14 +346,12 @@ class ByteProducts final : public Kernel {
       if (finish_.result == IntegerFinish::Result::reals) {
         finish_.reals([=](int64_t n) { return to[n]; }, columns, shared.factors, shared.addends,
                       run.outputs[0] + (row + r) * columns * 4);
-      } else if (requantize_ != nullptr && requantization.multipliers.size() > 1) {
-        requantize_(requantization, to, run.outputs[0] + (row + r) * columns, columns);
       }
     }
     if (finish_.result == IntegerFinish::Result::sums) {
       std::memcpy(run.outputs[0] + row * columns * 4, sums, static_cast<size_t>(count * columns) * 4);
-    } else if (requantize_ != nullptr && requantization.multipliers.size() == 1) {
-      requantize_(requantization, sums, run.outputs[0] + row * columns, count * columns);
+    } else if (requantize_ != nullptr) {
+      requantize_(requantization, sums, count, run.outputs[0] + row * columns, columns);
     }
   }
 
@@ -410,7 +408,7 @@ class ByteProducts final : public Kernel {
   BytePoints row_points_, column_points_;
   ByteAddends addends_;
   IntegerFinish finish_;
-  RequantizeRow requantize_ = nullptr;
+  RequantizeRows requantize_ = nullptr;
   std::vector<rules::Requantize> requantizations_ = {{}};  // one, or one per matrix on the right
   int64_t depth_ = 0, most_ = 0, width_ = 0;
   bool constant_ = false, in_place_ = false;

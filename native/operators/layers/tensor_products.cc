@@ -85,7 +85,7 @@ class IntegerProducts final : public Kernel {
       bias_ = std::make_unique<Bias>(step, 2, products.columns);
       const bool narrow = step.rule("accumulate") == "s32_wrap" && is_8bit(step.output().type);
       const bool proven = step.bounded && step.magnitude <= kMostSum;
-      if (narrow && proven) requantize_ = cores.requantize_row();
+      if (narrow && proven) requantize_ = cores.requantize_rows();
       requantization_ = step.requantize(products.columns);
       require(requantization_.multipliers.size() == 1, "one multiplier is needed");
     }
@@ -158,7 +158,7 @@ class IntegerProducts final : public Kernel {
         int32_t narrow[kColumns];
         for (int64_t i = 0; i < wide; ++i) narrow[i] = static_cast<int32_t>(static_cast<uint32_t>(from[i]));
         if (requantize_ != nullptr) {
-          requantize_(requantization_, narrow, out + at, wide);
+          requantize_(requantization_, narrow, 1, out + at, wide);
         } else {
           std::memcpy(out + at * 4, narrow, static_cast<size_t>(wide) * 4);
         }
@@ -172,7 +172,7 @@ class IntegerProducts final : public Kernel {
   Columns columns_;
   std::unique_ptr<Finish> finish_;  // none: sums are stored as they are
   std::unique_ptr<Bias> bias_;      // of zeros
-  RequantizeRow requantize_ = nullptr;
+  RequantizeRows requantize_ = nullptr;
   rules::Requantize requantization_;
   std::vector<int16_t> packed_;
 };

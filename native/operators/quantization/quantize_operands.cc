@@ -159,8 +159,12 @@ template <class Out>
 class QuantizeByOperands final : public Kernel {
  public:
   QuantizeByOperands(const Step& step, const CoreSet& cores)
-      : slices_(step, step.output().type), quantize_(cores.quantize_reals()) {
-    require(step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even" &&
+      : slices_(step, step.output().type),
+        halves_(step.input(0).type == Type::f16),
+        wraps_(step.rule("to_integer") == "even_wrap"),
+        quantize_(cores.quantize_reals()),
+        widen_(cores.widen_halves()) {
+    require(step.rule("quotient") == "binary32" && (wraps_ || step.rule("to_integer") == "clamp_even") &&
                 step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
             "no native rule for these slots");
     low_ = static_cast<int32_t>(step.integer("low", -65536, 65536));
@@ -170,37 +174,53 @@ class QuantizeByOperands final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
     const float* scales = slices_.scales_of(run);
     const int32_t* zero_points = slices_.points_of(run);
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
-      if (slices_.apart) {
-        for (int64_t i = 0; i < count; ++i)
-          out[first + i] = one(in[first + i], scales[slice + i], zero_points[slice + i]);
-        return;
+      const float* in = reinterpret_cast<const float*>(run.inputs[0]) + first;
+      float wide[kBlock];
+      if (halves_) {
+        widen_(reinterpret_cast<const uint16_t*>(run.inputs[0]) + first, wide, count);
+        in = wide;
       }
+      Out* out = reinterpret_cast<Out*>(run.outputs[0]) + first;
+      const int64_t step = slices_.apart ? 1 : 0;
       if constexpr (sizeof(Out) == 1) {
         const int32_t zero_point = zero_points[slice];
-        const QuantizeSpec spec{scales[slice], static_cast<float>(low_ - zero_point),
-                                static_cast<float>(high_ - zero_point), zero_point + flip_};
-        quantize_(spec, in + first, out + first, count);
-      } else {
-        for (int64_t i = first; i < first + count; ++i) out[i] = one(in[i], scales[slice], zero_points[slice]);
+        if (step == 0 && (!wraps_ || fits(in, scales[slice], count))) {
+          const QuantizeSpec spec{scales[slice], static_cast<float>(low_ - zero_point),
+                                  static_cast<float>(high_ - zero_point), zero_point + flip_};
+          return quantize_(spec, in, out, count);
+        }
       }
+      for (int64_t i = 0; i < count; ++i) out[i] = one(in[i], scales[slice + i * step], zero_points[slice + i * step]);
     });
   }
   int64_t scratch_bytes(int) const override { return slices_.scratch_bytes(); }
   bool packs(size_t input) const override { return input != 0 && !slices_.late; }
 
  private:
+  // Whether all quotients lie within 2^30, where both rules are the same.
+  static bool fits(const float* in, float scale, int64_t count) {
+    const float most = std::min(scale * 0x1p30f, std::numeric_limits<float>::max());
+    if (!(most > 0)) return false;
+    int32_t all = 1;
+    for (int64_t i = 0; i < count; ++i) all &= static_cast<int32_t>(std::fabs(in[i]) <= most);
+    return all != 0;
+  }
+
   Out one(float x, float scale, int32_t zero_point) const {
+    if (wraps_) {
+      return static_cast<Out>(rules::binary32_divide_even(x, scale, zero_point, low_, high_) + flip_);
+    }
     return quantize_one<Out>(x, scale, static_cast<float>(low_ - zero_point), static_cast<float>(high_ - zero_point),
                              zero_point + flip_);
   }
 
   Slices slices_;
+  bool halves_, wraps_;
   QuantizeReals quantize_;
+  WidenHalves widen_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
@@ -372,7 +392,7 @@ class DynamicQuantizeLinear final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores) {
-  if (step.input(0).type != Type::f32) return nullptr;
+  if (step.input(0).type != Type::f32 && step.input(0).type != Type::f16) return nullptr;
   switch (step.output().type) {
     case Type::s8:
     case Type::u8: return std::make_unique<QuantizeByOperands<uint8_t>>(step, cores);

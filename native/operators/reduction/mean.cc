@@ -17,7 +17,7 @@ namespace {
 class SumBytes final : public Kernel {
  public:
   SumBytes(const Step& step, const CoreSet& cores, const Rescaling& rescale)
-      : reduction_(step), sum_rows_(cores.sum_rows()), requantize_row_(cores.requantize_row()) {
+      : reduction_(step), sum_rows_(cores.sum_rows()), requantize_rows_(cores.requantize_rows()) {
     requantize_ = requantization(step, rescale, step.bounded ? step.magnitude : std::numeric_limits<int64_t>::max());
     zero_point_ = static_cast<uint32_t>(step.integer("total_zero_point")) +
                   static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
@@ -26,7 +26,7 @@ class SumBytes final : public Kernel {
   void run(const Run& run) const override {
     reduction_.run_byte_sums(run, sum_rows_, [&](uint32_t* acc, int64_t first, int64_t size) {
       for (int64_t i = 0; i < size; ++i) acc[i] -= zero_point_;
-      requantize_row_(requantize_, reinterpret_cast<const int32_t*>(acc), run.outputs[0] + first, size);
+      requantize_rows_(requantize_, reinterpret_cast<const int32_t*>(acc), 1, run.outputs[0] + first, size);
     });
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
@@ -35,7 +35,7 @@ class SumBytes final : public Kernel {
  private:
   Reduction reduction_;
   SumRows sum_rows_;
-  RequantizeRow requantize_row_;
+  RequantizeRows requantize_rows_;
   rules::Requantize requantize_;
   uint32_t zero_point_ = 0;
 };
