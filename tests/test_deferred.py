@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import bittrue.operators.layers
 import bittrue.rules
+from bittrue.deferred import deferred
 
 
 def test_a_deferred_module_is_the_module() -> None:
@@ -23,6 +25,15 @@ def test_a_deferred_module_is_the_module() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_threads_wait_for_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "late_package").mkdir()
+    (tmp_path / "late_package" / "slow.py").write_text("import time; time.sleep(0.1); value = 7")
+    monkeypatch.syspath_prepend(tmp_path)
+    late = deferred("late_package", ["slow"])("slow")
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: late.value, range(3))) == [7] * 3
+
+
 def test_names_that_are_not_deferred() -> None:
     for package in (bittrue.rules, bittrue.operators.layers):
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
@@ -34,7 +45,7 @@ def test_every_deferred_name_is_a_module(theme: str) -> None:
     package = import_module(f"bittrue.operators.{theme}")
     tree = ast.parse(Path(package.__file__ or "").read_text())
     names = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    deferred = [name for name in names if " " not in name]
-    assert deferred
-    for name in deferred:
+    late = [name for name in names if " " not in name]
+    assert late
+    for name in late:
         import_module(f"{package.__name__}.{name}")

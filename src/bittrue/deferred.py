@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -15,7 +14,8 @@ class _Module:
         self._path = path
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules.get(self._path) or import_module(self._path), name)
+        # What another thread is just importing is there, but not whole: this waits for it.
+        return getattr(import_module(self._path), name)
 
 
 def deferred(package: str, names: Iterable[str]) -> Callable[[str], _Module]:
