@@ -28,8 +28,8 @@ ONNXRUNTIME = Numerics(
         *control.ROWS,
     ),
     limit=(
-        "NaN: which sign and payload one has that arises in a sum, a product or a function, and what a comparison with one"
-        " keeps, may differ from the runtime's"
+        "NaN: the sign and payload of a NaN that a sum, a product or a function gives may differ from the runtime's,"
+        " and so may what a comparison with NaN keeps"
     ),
     rewrites=(
         "unblock_channels",
