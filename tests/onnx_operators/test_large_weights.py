@@ -127,6 +127,7 @@ def test_plans_of_large_models_load(tmp_path: Path) -> None:
         ("GridSample", {}, [(1, 32, 64, 2)]),
         ("MaxPool", {"kernel_shape": [3, 3]}, []),
         ("Conv", {"pads": [1, 1, 1, 1]}, [(2, 240, 3, 3)]),
+        ("Conv", {"pads": [0, 1, 1, 1]}, [(2, 240, 3, 3)]),
         ("Conv", {"group": 24}, [(48, 10, 3, 2), (48,)]),
     ],
 )

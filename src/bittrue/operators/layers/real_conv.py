@@ -70,6 +70,8 @@ def lower(call: Call) -> Lowered:
     block, split = _split(call, windows)
     single, source = weights.shape[0] == groups, call.input(0)
     wide = _wide(terms, weights.shape[0] // groups)
+    # With its channels first, and with zeros around it.
+    copies = bool(call.attribute("channels_last")) + any(one.before or one.reached > one.size for one in windows)
     planes = source.size // max(1, source.shape[0] * math.prod(one.size for one in windows))
     return Lowered(
         parameters={
@@ -84,8 +86,7 @@ def lower(call: Call) -> Lowered:
             "output_shape": channels_first(call, call.output.shape),
         },
         work=call.output.size * terms,
-        # The image in rows, with zeros around it, and windows of some positions in several forms.
-        scratch=2 * spatial_bytes(windows, planes, 4) + 24 * wide * positions_together(windows, wide)[1] + _BYTES,
+        scratch=copies * spatial_bytes(windows, planes, 4) + 16 * wide * positions_together(windows, wide)[1] + _BYTES,
     )
 
 

@@ -74,11 +74,12 @@ def depthwise_sums(
 
 def positions_together(windows: Sequence[Window], wide: int) -> tuple[int, int]:
     """How many planes (of volumes) or rows of positions are worked on together, `wide` numbers of binary32 for each
-    position, and how many positions these are: a multiple of four planes or rows, or all. `wide` 0: all.
+    position, and how many positions these are: a multiple of four, or all. `wide` 0: all.
     """
     depth, height, width = (1,) * (3 - len(windows)) + spatial_shape(windows)
     lines, each = (depth, height * width) if depth > 1 else (height, width)
-    some = lines if not wide else min(lines, max(1, PATCH_BYTES // max(1, 16 * wide * each)) * 4)
+    unit = 4 // math.gcd(each, 4)
+    some = lines if not wide else min(lines, max(1, PATCH_BYTES // max(1, 4 * wide * each * unit)) * unit)
     return some, some * each
 
 

@@ -80,8 +80,14 @@ def lower_nearest(call: Call) -> Lowered:
     arrays = {f"positions_{axis}": np.asarray(positions, np.int64) for axis, positions in enumerate(found)}
     if not of_images(call):
         arrays |= outside(call)
-    item = source.type.numpy.itemsize
-    return Lowered({"shape": shape}, arrays, inputs=(0,), scratch=2 * (call.output.size + source.size) * item)
+    moved = sum(_moves(positions, size) for positions, size in zip(found, source.shape, strict=True))
+    # What is made on the way along one axis after the other.
+    between = math.prod(map(max, source.shape, shape)) * source.type.numpy.itemsize
+    return Lowered({"shape": shape}, arrays, inputs=(0,), scratch=min(2, max(0, moved - 1)) * between)
+
+
+def _moves(positions: np.ndarray, size: int) -> bool:
+    return positions.size != size or bool((positions != np.arange(size)).any())
 
 
 def _rounded(call: Call, axis: int) -> np.ndarray:
@@ -101,9 +107,9 @@ def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         return [np.empty(step["shape"], out.dtype)]
     for axis in range(out.ndim):
         positions = step.arrays[f"positions_{axis}"]
-        if positions.size != out.shape[axis] or (positions != np.arange(positions.size)).any():
+        if _moves(positions, out.shape[axis]):
             out = np.take(out, positions, axis=axis)
-    return [fill_outside(step, np.array(out, order="C"))]
+    return [fill_outside(step, out.copy() if out is inputs[0] else out)]
 
 
 def lower_linear(call: Call) -> Lowered:
