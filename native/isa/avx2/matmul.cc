@@ -1,38 +1,50 @@
 // Matrix product: tiles of 6 rows (5 for pairs) by 16 columns with the sums in registers, requantized while they are in the cache.
 //
-// AVX2 has no exact 8-bit product (vpmaddubsw saturates: 2 * 255 * 127 > 32767), so both factors are widened to 16 bits
-// and vpmaddwd adds pairs: |2 * 255 * 128| < 2^31, and vpaddd adds modulo 2^32 as the contract says. Weights are widened
-// as they are loaded; rows are widened once for all panels into a buffer on the stack. With AVX-VNNI, vpdpbusd adds four
-// 8-bit products at once and rows are read where they are; so they are for pairs that are to saturate, or that cannot.
+// AVX2 has no exact 8-bit product: vpmaddubsw saturates where two products leave 16 bits. So each panel's weights are put
+// into an order in which neighbours fit (portable/paired_weights.h), and rows are copied in this order into a buffer on the
+// stack. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
+// 2^31, and vpaddd adds modulo 2^32 as the contract says; weights are widened as they are loaded, rows once for all panels.
+// With AVX-VNNI, vpdpbusd adds four 8-bit products at once and rows are read where they are; so they are for pairs that are
+// to saturate, or that fit as they are.
 #include <algorithm>
 #include <cstring>
 
 #include "isa/avx2/cores.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
+#include "isa/portable/paired_weights.h"
 #include "isa/portable/turned_weights.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
 constexpr int kMostRows = 6, kColumns = 16;
-constexpr int64_t kWidened = 2048;  // bytes of depth that are widened, and summed, at once
-constexpr int64_t kTogether = 32;   // panels whose sums wait for the next stretch of a deeper product
+constexpr int64_t kWidened = 2048;     // bytes of depth that are widened, and summed, at once
+constexpr int64_t kTogether = 32;      // panels whose sums wait for the next stretch of a deeper product
+constexpr int64_t kMostSlots = 6144;   // of a panel of pairs
+constexpr int64_t kSlotsPerRest = 10;  // fewer of others are not worth it
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
 struct alignas(32) Tile {
   int32_t sums[kMostRows][kColumns];
 };
 
-// Rows widened to 16 bits.
-template <bool in_place>
-struct alignas(32) WideRows {
+// How rows are read: where they are, or in copies, widened to 16 bits or in the order of a panel's pairs.
+enum class Reading { in_place, widened, paired };
+
+template <Reading reading>
+struct Copies {};
+template <>
+struct alignas(32) Copies<Reading::widened> {
   // Rows begin in different sets of the first cache.
   static constexpr int64_t kStride = kWidened + 352;
   int16_t values[kMostRows][kStride];
 };
 template <>
-struct WideRows<true> {};
+struct alignas(32) Copies<Reading::paired> {
+  static constexpr int64_t kStride = kMostSlots + 352;
+  uint8_t values[kMostRows][kStride];
+};
 
 // Four products of every sum, as this set has them without widening.
 inline __m256i add_four(__m256i sum, __m256i x, __m256i w) {
@@ -43,47 +55,57 @@ inline __m256i add_four(__m256i sum, __m256i x, __m256i w) {
 #endif
 }
 
-// `in_place`: rows are read where they are, and add_four adds their products.
-template <bool in_place>
+template <Reading reading>
 class VectorMatmul final : public Matmul {
+  static constexpr bool widened = reading == Reading::widened, paired = reading == Reading::paired;
 #if defined(__AVXVNNI__)
   static constexpr int kRows = kMostRows, kLanedSums = 8;
 #else
   // Pairs need one register for ones, and one for what is between both multiplications.
-  static constexpr int kRows = in_place ? 5 : kMostRows, kLanedSums = in_place ? 6 : 8;
+  static constexpr int kRows = widened ? kMostRows : 5, kLanedSums = widened ? 8 : 6;
 #endif
-  static constexpr int kBytesOfDepth = in_place ? 4 : 2;  // bytes of depth that one multiply-add takes
-  static constexpr int64_t kDepthStretch = in_place ? INT64_MAX : kWidened;
+  static constexpr int kBytesOfDepth = widened ? 2 : 4;  // bytes of depth that one multiply-add takes
+  static constexpr int64_t kDepthStretch = widened ? kWidened : INT64_MAX;
 
  public:
-  VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns)
+  // `pairs`: of Reading::paired.
+  VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns, const portable::PairedWeights* pairs = nullptr)
       : columns_(spec.columns),
         segments_(spec.segments),
         depth_(spec.depth),
         panels_((spec.columns + kColumns - 1) / kColumns),
         row_terms_(spec.row_terms),
         sums_(spec.sums),
-        narrow_(spec.columns - (panels_ - 1) * kColumns <= 8),
-        weights_(panels_ * kColumns * spec.segments * spec.depth),
+        narrow_(narrow(spec.columns, panels_)),
+        weights_(kColumns * (panels_ * spec.segments * spec.depth + (paired ? pairs->rests() : 0))),
+        order_(paired ? panels_ * spec.segments * spec.depth + kWindow : 0),
+        rests_(paired ? pairs->rests() : 0),
+        ends_(paired ? panels_ + 1 : 0),
         bias_(panels_ * kColumns),
         requantizer_(requantize_of(spec), Choice(requantize_of(spec)), byte_columns, panels_) {
     const int64_t total = segments_ * depth_;
     for (int64_t panel = 0; panel < panels_; ++panel) {
+      if constexpr (paired) append(pairs->panel(panel), panel);
       int8_t* packed = weights_.data() + panel * kColumns * total;
       const int width = width_of(panel);
       for (int i = 0; i < width; ++i) {
-        // A narrow panel has one vector, whose halves take the places of the lower halves of both.
-        const int accumulator = width == kColumns ? i : (i & 3) | ((i & 4) << 1);
-        const int64_t column = panel * kColumns + accumulator_of_byte(accumulator);
+        const int64_t column = column_of(panel, i, width);
         if (column >= columns_) continue;
-        bias_.data()[panel * kColumns + accumulator] =
+        bias_.data()[panel * kColumns + accumulator_of(i, width)] =
             static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
         const int8_t* weights = spec.weights + column * total;
-        for (int64_t k = 0; k < total; k += kBytesOfDepth) {
+        for (int64_t k = 0; !paired && k < total; k += kBytesOfDepth) {
           std::memcpy(packed + k * width + i * kBytesOfDepth, weights + k, kBytesOfDepth);
         }
       }
     }
+  }
+
+  // Whether the last panel has at most 8 columns and is kept 8 wide.
+  static bool narrow(int64_t columns, int64_t panels) { return columns - (panels - 1) * kColumns <= 8; }
+  // The column behind number i of a panel's weights, perhaps one that there is not.
+  static int64_t column_of(int64_t panel, int i, int width) {
+    return panel * kColumns + accumulator_of_byte(accumulator_of(i, width));
   }
 
   int64_t panels() const override { return panels_; }
@@ -97,6 +119,12 @@ class VectorMatmul final : public Matmul {
   }
 
  private:
+  static constexpr int64_t kWindow = portable::PairedWeights::kWindow;
+  static_assert(kColumns == portable::PairedWeights::kColumns);
+
+  // A narrow panel has one vector, whose halves take the places of the lower halves of both.
+  static int accumulator_of(int i, int width) { return width == kColumns ? i : (i & 3) | ((i & 4) << 1); }
+
   static const rules::Requantize& requantize_of(const MatmulSpec& spec) {
     return spec.sums ? portable::unused_requantize() : spec.requantize;
   }
@@ -114,19 +142,33 @@ class VectorMatmul final : public Matmul {
     }
   }
 
+  // The next panel of pairs.
+  void append(const portable::PairedPanel& from, int64_t panel) {
+    const int64_t total = segments_ * depth_, begin = ends_.data()[panel];
+    const auto count = static_cast<int64_t>(from.rests.size());
+    std::memcpy(weights_.data() + first_weight(panel), from.weights.data(), from.weights.size());
+    std::memcpy(order_.data() + panel * total, from.order.data(), static_cast<size_t>(total));
+    std::copy(from.rests.data(), from.rests.data() + count, rests_.data() + begin);
+    ends_.data()[panel + 1] = begin + count;
+  }
+
+  int64_t first_weight(int64_t panel) const {
+    return kColumns * (panel * segments_ * depth_ + (paired ? ends_.data()[panel] : 0));
+  }
+
   int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
 
   template <Form form>
   __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
     const Store store = requantizer_.store();
     Tile tiles[kTogether];
-    WideRows<in_place> wide;
+    Copies<reading> copies;
     const int64_t total = segments_ * depth_, stretch = std::min(total, kDepthStretch);
     const bool whole = stretch == total;
     const int64_t together = whole ? 1 : kTogether;
     for (int64_t first = 0; first < rows.count; first += kRows) {
       const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
-      if (whole) widen_rows(rows, first, count, 0, total, wide);
+      if (whole) widen_rows(rows, first, count, 0, total, copies);
       for (int64_t panel = first_panel; panel < last_panel; panel += together) {
         const int64_t panels = std::min(together, last_panel - panel);
         // Once even where nothing is summed but the bias.
@@ -134,9 +176,9 @@ class VectorMatmul final : public Matmul {
         do {
           begin = end;
           end = std::min(total, begin + stretch);
-          if (!whole) widen_rows(rows, first, count, begin, end, wide);
+          if (!whole) widen_rows(rows, first, count, begin, end, copies);
           for (int64_t i = 0; i < panels; ++i) {
-            multiply_any(rows, first, count, wide, panel + i, begin, end, tiles[i]);
+            multiply_any(rows, first, count, copies, panel + i, begin, end, tiles[i]);
           }
         } while (end < total);
         for (int64_t i = 0; i < panels; ++i) finish<form>(rows, first, count, panel + i, store, tiles[i]);
@@ -169,29 +211,66 @@ class VectorMatmul final : public Matmul {
 
   // Bytes [begin, end) of `count` rows, their segments one after the other.
   void widen_rows(const MatmulRows& rows, int64_t first, int count, int64_t begin, int64_t end,
-                  WideRows<in_place>& wide) const {
-    if constexpr (!in_place) {
+                  Copies<reading>& copies) const {
+    if constexpr (widened) {
       for (int64_t at = begin; at < end;) {
         const int64_t segment = at / depth_, inside = at % depth_;
         const int64_t size = std::min(depth_ - inside, end - at);
         for (int r = 0; r < count; ++r) {
-          widen(rows.rows[segment * rows.capacity + first + r] + inside, size, wide.values[r] + (at - begin));
+          widen(rows.rows[segment * rows.capacity + first + r] + inside, size, copies.values[r] + (at - begin));
         }
         at += size;
       }
     }
   }
 
-  void multiply_any(const MatmulRows& rows, int64_t first, int count, const WideRows<in_place>& wide, int64_t panel,
+  // Rows in the order of a panel's slots.
+  template <int count>
+  void order_rows(const MatmulRows& rows, int64_t first, int64_t panel, Copies<reading>& copies) const {
+    const int64_t total = segments_ * depth_;
+    const uint8_t* order = order_.data() + panel * total;
+    uint8_t* to = copies.values[0];
+    for (int64_t segment = 0; segment < segments_; ++segment, order += depth_, to += depth_) {
+      const uint8_t* row[count];
+      unroll<count>([&](int r)
+                        __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
+      int64_t k = 0;
+      for (; k + 2 * kWindow <= depth_; k += 2 * kWindow) {
+        const __m256i places = load32(order + k);
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          store32(to + r * Copies<reading>::kStride + k, _mm256_shuffle_epi8(load32(row[r] + k), places));
+        });
+      }
+      // What is stored behind a segment is written over.
+      for (; k < depth_; k += kWindow) {
+        const __m128i places = load16(order + k);
+        const int64_t begin = std::min(k, depth_ - kWindow);
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          store16(to + r * Copies<reading>::kStride + k, _mm_shuffle_epi8(load16(row[r] + begin), places));
+        });
+      }
+    }
+    const int32_t* rests = rests_.data();
+    for (int64_t i = ends_.data()[panel]; i < ends_.data()[panel + 1]; i += 4, to += 4) {
+      unroll<count>([&](int r) __attribute__((always_inline)) {
+        const uint8_t* row = copies.values[r];
+        uint32_t four = 0;
+        for (int64_t j = i + 3; j >= i; --j) four = four << 8 | row[rests[j]];
+        std::memcpy(to + r * Copies<reading>::kStride, &four, sizeof four);
+      });
+    }
+  }
+
+  void multiply_any(const MatmulRows& rows, int64_t first, int count, Copies<reading>& copies, int64_t panel,
                     int64_t begin, int64_t end, Tile& tile) const {
     const auto with = [&](auto vectors) {
       switch (count) {
-        case 1: multiply<1, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        case 2: multiply<2, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        case 3: multiply<3, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        case 4: multiply<4, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        case 5: multiply<5, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        default: multiply<kRows, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        case 1: multiply<1, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
+        case 2: multiply<2, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
+        case 3: multiply<3, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
+        case 4: multiply<4, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
+        case 5: multiply<5, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
+        default: multiply<kRows, vectors.value>(rows, first, copies, panel, begin, end, tile); break;
       }
     };
     if (width_of(panel) == kColumns) {
@@ -203,8 +282,8 @@ class VectorMatmul final : public Matmul {
 
   // Adds the products of depth [begin, end) to the tile, or to the bias when begin is 0.
   template <int count, int vectors>
-  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, const WideRows<in_place>& wide,
-                                          int64_t panel, int64_t begin, int64_t end, Tile& tile) const {
+  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, Copies<reading>& copies, int64_t panel,
+                                          int64_t begin, int64_t end, Tile& tile) const {
     constexpr int width = 8 * vectors;
     // Few sums would wait for one another: several depths are then summed side by side.
     constexpr int lanes = count * vectors >= kLanedSums ? 1 : count * vectors >= 4 ? 2 : 4;
@@ -221,14 +300,25 @@ class VectorMatmul final : public Matmul {
       });
     });
 
-    const int8_t* weights = weights_.data() + panel * kColumns * segments_ * depth_ + begin * width;
-    if constexpr (in_place) {
-      (void)wide;
+    const int8_t* weights = weights_.data() + first_weight(panel) + begin * width;
+    if constexpr (!widened) {
       (void)end;
-      for (int64_t segment = 0; segment < segments_; ++segment) {
+      int64_t segments = segments_, depth = depth_;
+      if constexpr (paired) {
+        order_rows<count>(rows, first, panel, copies);
+        depth = segments * depth + ends_.data()[panel + 1] - ends_.data()[panel];
+        segments = 1;
+      }
+      for (int64_t segment = 0; segment < segments; ++segment) {
         const uint8_t* row[count];
-        unroll<count>([&](int r)
-                          __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          if constexpr (paired) {
+            row[r] = copies.values[r];
+          } else {
+            (void)copies;
+            row[r] = rows.rows[segment * rows.capacity + first + r];
+          }
+        });
         const auto step = [&](int64_t k, int lane) __attribute__((always_inline)) {
           __m256i w[vectors];
           unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
@@ -240,22 +330,22 @@ class VectorMatmul final : public Matmul {
           });
         };
         int64_t k = 0;
-        for (; k + kBytesOfDepth * lanes <= depth_; k += kBytesOfDepth * lanes) {
+        for (; k + kBytesOfDepth * lanes <= depth; k += kBytesOfDepth * lanes) {
           unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kBytesOfDepth * lane, lane); });
         }
         if constexpr (lanes > 1) {
-          for (; k < depth_; k += kBytesOfDepth) step(k, 0);
+          for (; k < depth; k += kBytesOfDepth) step(k, 0);
         }
       }
     } else {
-      const int16_t* row = wide.values[0];
+      const int16_t* row = copies.values[0];
       const auto step = [&](int lane) __attribute__((always_inline)) {
         __m256i w[vectors];
         unroll<vectors>([&](int v)
                             __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
         weights += 16 * vectors;
         unroll<count>([&](int r) __attribute__((always_inline)) {
-          const __m256i x = broadcast4(row + r * WideRows<in_place>::kStride);
+          const __m256i x = broadcast4(row + r * Copies<reading>::kStride);
           unroll<vectors>([&](int v) __attribute__((always_inline)) {
             sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
           });
@@ -288,23 +378,33 @@ class VectorMatmul final : public Matmul {
   int64_t columns_, segments_, depth_, panels_;
   bool row_terms_;
   bool sums_;
-  bool narrow_;                   // the last panel has at most 8 columns and is kept 8 wide
-  AlignedArray<int8_t> weights_;  // [panel][group of depth][accumulator][byte of the group]
+  bool narrow_;
+  AlignedArray<int8_t> weights_;  // [panel][group of depth, or of slots][accumulator][byte of the group]
+  AlignedArray<uint8_t> order_;   // of pairs: [panel][segments * depth]
+  AlignedArray<int32_t> rests_;   // of pairs, panel by panel
+  AlignedArray<int64_t> ends_;    // [panel], of its rests; first comes a zero
   AlignedArray<int32_t> bias_;    // [panel][accumulator], moved by the requantizer's offset
   Requantizer requantizer_;
 };
 
 #if !defined(__AVXVNNI__)
-// Whether no sum of two neighbouring products leaves 16 bits: then pairs are exact, and sooner done than widened bytes.
-bool pairs_fit(const MatmulSpec& spec) {
-  constexpr int kMost = 32767 / 255;
-  const int64_t count = spec.columns * spec.segments * spec.depth;
-  int most = 0;
-  for (int64_t i = 0; i < count; i += 2) {
-    const int first{spec.weights[i]}, second{spec.weights[i + 1]};
-    most = std::max({most, std::max(first, 0) + std::max(second, 0), std::max(-first, 0) + std::max(-second, 0)});
+// A product of pairs that do not fit as they are, put into an order where that is worth it; else null.
+std::unique_ptr<Matmul> make_paired(const MatmulSpec& spec, const int64_t* byte_columns, int64_t panels) {
+  using Paired = VectorMatmul<Reading::paired>;
+  const int64_t total = spec.segments * spec.depth;
+  if (spec.depth < portable::PairedWeights::kWindow || total > kMostSlots) return nullptr;
+  AlignedArray<int64_t> columns(panels * kColumns);
+  const bool narrow = Paired::narrow(spec.columns, panels);
+  for (int64_t at = 0; at < panels * kColumns; ++at) {
+    const int64_t panel = at / kColumns;
+    const int i = static_cast<int>(at % kColumns), width = narrow && panel == panels - 1 ? kColumns / 2 : kColumns;
+    const int64_t column = i < width ? Paired::column_of(panel, i, width) : spec.columns;
+    columns.data()[at] = column < spec.columns ? column : -1;
   }
-  return most <= kMost;
+  const portable::PairedWeights pairs(spec, columns.data(), panels, narrow);
+  // Widening takes four instructions where pairs take three, and others for what changes places.
+  if (total + pairs.most_rests() > kMostSlots || kSlotsPerRest * pairs.rests() > panels * total) return nullptr;
+  return std::unique_ptr<Matmul>(new Paired(spec, byte_columns, &pairs));
 }
 #endif
 
@@ -316,10 +416,13 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;
 #if defined(__AVXVNNI__)
-  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<true>(spec, columns.data()));
+  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<Reading::in_place>(spec, columns.data()));
 #else
-  if (spec.pairs || pairs_fit(spec)) return std::unique_ptr<Matmul>(new VectorMatmul<true>(spec, columns.data()));
-  return std::unique_ptr<Matmul>(new VectorMatmul<false>(spec, columns.data()));
+  if (spec.pairs || portable::pairs_fit(spec)) {
+    return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec, columns.data()));
+  }
+  if (auto paired = make_paired(spec, columns.data(), panels)) return paired;
+  return std::unique_ptr<Matmul>(new VectorMatmul<Reading::widened>(spec, columns.data()));
 #endif
 }
 

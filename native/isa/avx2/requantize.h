@@ -208,7 +208,8 @@ static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
 // and flip, the proven ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
 // monotone and reaches past the final clamp.
 template <Form form>
-static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group, const Store& store) {
+__attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group,
+                                                                  const Store& store) {
   __m256i r0 = rescale8<form>(acc0, group, 0), r1 = rescale8<form>(acc1, group, 1);
   if constexpr (is_line(form)) {
     return _mm256_packs_epi32(r0, r1);
@@ -235,8 +236,9 @@ static inline __m256i pack(__m256i first, __m256i second, const Store& store) {
 
 // `rows` (1 or more) times 16 accumulators, aligned and one after the other; the first `width` bytes of each are stored.
 template <Form form>
-static inline void requantize_rows(const Requantizer& requantizer, const Group& group, const Store& store,
-                                   const int32_t* acc, int rows, uint8_t* out, int64_t out_stride, int64_t width) {
+__attribute__((always_inline)) static inline void requantize_rows(const Requantizer& requantizer, const Group& group,
+                                                                  const Store& store, const int32_t* acc, int rows,
+                                                                  uint8_t* out, int64_t out_stride, int64_t width) {
   if constexpr (form == Form::scalar) {
     alignas(16) uint8_t bytes[16];
     for (int r = 0; r < rows; ++r) {
