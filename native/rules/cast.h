@@ -42,4 +42,16 @@ inline Out truncate_low_bits(Real x) {
   }
 }
 
+// Low bits of the number, limited to 32 bits (for wider types to 64) with the type's sign; NaN becomes 0.
+template <class Out, class Real>
+inline Out truncate_limited_low_bits(Real x) {
+  using Signed = std::conditional_t<sizeof(Out) == 8, int64_t, int32_t>;
+  using Wide = std::conditional_t<std::is_signed_v<Out>, Signed, std::make_unsigned_t<Signed>>;
+  constexpr auto half = std::numeric_limits<Wide>::max() / 2 + 1;
+  constexpr Real beyond = Real{2} * static_cast<Real>(half), least = std::is_signed_v<Out> ? -beyond : Real{0};
+  if (x >= beyond) return static_cast<Out>(std::numeric_limits<Wide>::max());
+  if (x <= least) return static_cast<Out>(std::numeric_limits<Wide>::min());
+  return x == x ? static_cast<Out>(static_cast<Wide>(x)) : Out{0};
+}
+
 }  // namespace bittrue::rules

@@ -14,17 +14,30 @@ from bittrue.rules import rules
 _SATURATE, _LOW, _HALVES = "truncate_saturate_nan_maximum", "truncate_low_bits", "truncate_low_bits_by_halves"
 _AWAY, _ZERO = "round_away_low_bits", "truncate_low_bits_nan_zero"
 _U32 = (0, 2**32 - 1)
+# What limits: with the type's sign, by s32, by 64 bits, by s32 in groups of 4, and by s32 after rounding.
+_LIMITS = (
+    *(f"truncate_limited_{how}low_bits" for how in ("", "s32_", "64_", "fours_")),
+    "round_away_limited_low_bits",
+)
+
+
+def _limited(*answers: int) -> dict[str, list[int]]:
+    return {name: [answer] for name, answer in zip(_LIMITS, answers, strict=True)}
+
+
 CASES = {
     "cast": [
         # -3e9 as s64 has the low bits 1294967296; as s32 it has no value, which stands for -2^31.
         (
             (np.array([-3e9]), *_U32),
-            {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)], _AWAY: [-3000000000], _ZERO: [-3000000000]},
+            {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)], _AWAY: [-3000000000], _ZERO: [-3000000000]}
+            | _limited(0, -(2**31), 0, 0, -(2**31)),
         ),
         # 5e9 - 2^31 does not fit 31 bits either: -2^31, and 2^31 on top of it.
         (
             (np.array([5e9]), *_U32),
-            {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0], _AWAY: [5000000000], _ZERO: [5000000000]},
+            {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0], _AWAY: [5000000000], _ZERO: [5000000000]}
+            | _limited(2**32 - 1, 2**31 - 1, 5000000000, 2**32 - 1, 2**31 - 1),
         ),
         (
             (np.array([3e9]), *_U32),
@@ -34,14 +47,29 @@ CASES = {
                 _HALVES: [3000000000 - 2**32],
                 _AWAY: [3000000000],
                 _ZERO: [3000000000],
-            },
+            }
+            | _limited(3000000000, 2**31 - 1, 3000000000, 3000000000, 2**31 - 1),
         ),
-        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300], _ZERO: [300]}),
+        (
+            (np.array([300.0]), -128, 127),
+            {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300], _ZERO: [300]} | _limited(*[300] * 5),
+        ),
         (
             (np.array([np.nan]), -128, 127),
-            {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [-(2**31)], _AWAY: [-(2**31)], _ZERO: [0]},
+            {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [-(2**31)], _AWAY: [-(2**31)], _ZERO: [0]}
+            | _limited(*[0] * 5),
         ),
-        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2], _ZERO: [-1]}),
+        (
+            (np.array([-1.75]), -128, 127),
+            {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2], _ZERO: [-1]} | _limited(-1, -1, -1, -1, -2),
+        ),
+        (
+            (np.full(4, -7.0), 0, 255),
+            {
+                name: [0] * 4 if name in (_SATURATE, _LIMITS[0]) else [-7] * 4
+                for name in (_SATURATE, _LOW, _HALVES, _AWAY, _ZERO, *_LIMITS)
+            },
+        ),
     ],
     "power_code": [
         # Without saturation.

@@ -36,8 +36,9 @@ def _inverse_root(rule: Any) -> list[int]:
     return rule(np.array([0, 1, 3, 5, 64]), 1.0, 0.03125, -1, -128, 127).tolist()
 
 
-def _cast(rule: Any) -> list[int]:
-    return rule(np.array([2.5, -2.5, 127.9, 128.0, -128.9, -129.0, np.nan, np.inf, -np.inf]), -128, 127).tolist()
+def _cast(rule: Any) -> list[list[int]]:
+    signed = rule(np.array([2.5, -2.5, 127.9, 128.0, -128.9, -129.0, np.nan, np.inf, -np.inf]), -128, 127)
+    return [signed.tolist(), rule(np.array([-7.0, -7.0, -7.0, -7.0, -7.0, 5e9]), 0, 65535).tolist()]
 
 
 def _sigmoid(rule: Any) -> list[list[int]]:
@@ -133,11 +134,43 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "cast": (
         _cast,
         {
-            "round_away_low_bits": [3, -3, 128, 128, -129, -129, -(2**31), -(2**31), -(2**31)],
-            "truncate_low_bits": [2, -2, 127, 128, -128, -129, -(2**31), -(2**31), -(2**31)],
-            "truncate_low_bits_by_halves": [2, -2, 127, 128, -128, -129, -(2**31), 0, -(2**31)],
-            "truncate_low_bits_nan_zero": [2, -2, 127, 128, -128, -129, 0, -(2**31), -(2**31)],
-            "truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128],
+            "round_away_limited_low_bits": [
+                [3, -3, 128, 128, -129, -129, 0, 2**31 - 1, -(2**31)],
+                [-7, -7, -7, -7, -7, 2**31 - 1],
+            ],
+            "round_away_low_bits": [
+                [3, -3, 128, 128, -129, -129, -(2**31), -(2**31), -(2**31)],
+                [-7, -7, -7, -7, -7, -(2**31)],
+            ],
+            "truncate_limited_64_low_bits": [
+                [2, -2, 127, 128, -128, -129, 0, 2**63 - 1, -(2**63)],
+                [-7, -7, -7, -7, -7, 5_000_000_000],
+            ],
+            "truncate_limited_fours_low_bits": [
+                [2, -2, 127, 128, -128, -129, 0, 2**31 - 1, -(2**31)],
+                [-7, -7, -7, -7, 0, 2**32 - 1],
+            ],
+            "truncate_limited_low_bits": [
+                [2, -2, 127, 128, -128, -129, 0, 2**31 - 1, -(2**31)],
+                [0, 0, 0, 0, 0, 2**32 - 1],
+            ],
+            "truncate_limited_s32_low_bits": [
+                [2, -2, 127, 128, -128, -129, 0, 2**31 - 1, -(2**31)],
+                [-7, -7, -7, -7, -7, 2**31 - 1],
+            ],
+            "truncate_low_bits": [
+                [2, -2, 127, 128, -128, -129, -(2**31), -(2**31), -(2**31)],
+                [-7, -7, -7, -7, -7, -(2**31)],
+            ],
+            "truncate_low_bits_by_halves": [
+                [2, -2, 127, 128, -128, -129, -(2**31), 0, -(2**31)],
+                [-7, -7, -7, -7, -7, 0],
+            ],
+            "truncate_low_bits_nan_zero": [
+                [2, -2, 127, 128, -128, -129, 0, -(2**31), -(2**31)],
+                [-7, -7, -7, -7, -7, -(2**31)],
+            ],
+            "truncate_saturate_nan_maximum": [[2, -2, 127, 127, -128, -128, 127, 127, -128], [0, 0, 0, 0, 0, 65535]],
         },
     ),
     # logistic(1000 / 4096) = 0.56074 and tanh of it = 0.23942 of 32768; both ways are off by a few

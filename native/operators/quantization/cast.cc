@@ -67,6 +67,10 @@ template <class In, class Out>
 struct LowBits {
   static Out convert(In x) { return rules::truncate_low_bits<Out>(x); }
 };
+template <class In, class Out>
+struct Limited {
+  static Out convert(In x) { return rules::truncate_limited_low_bits<Out>(x); }
+};
 // What C++ does: exact, one rounding, or the low bits of an integer.
 template <class In, class Out>
 struct Plain {
@@ -140,14 +144,25 @@ Row row_of_real(Type to) {
   }
 }
 
-// `low_bits`: truncate_low_bits in place of truncate_saturate_nan_maximum.
-Row find_row(Type from, Type to, bool low_bits) {
+// The rule by which real numbers become integers.
+enum class ByRule { saturating, low_bits, limited };
+
+template <class From>
+Row row_by_rule(Type to, ByRule rule) {
+  switch (rule) {
+    case ByRule::low_bits: return row_of_real<From, LowBits>(to);
+    case ByRule::limited: return row_of_real<From, Limited>(to);
+    default: return row_of_real<From, Saturating>(to);
+  }
+}
+
+Row find_row(Type from, Type to, ByRule rule) {
   switch (from) {
     case Type::boolean:
       // Between truth values a byte is only moved; other integers take it as it is unless bits are asked for.
       if (to == Type::boolean) return convert_row<uint8_t, uint8_t, Plain>;
       if (to == Type::f32) return truth_row;
-      if (low_bits || to == Type::f64) return row_of_integer<bool>(to);
+      if (rule != ByRule::saturating || to == Type::f64) return row_of_integer<bool>(to);
       return row_of_integer<uint8_t>(to);
     case Type::s8: return row_of_integer<Flipped>(to);
     case Type::u8: return row_of_integer<uint8_t>(to);
@@ -156,20 +171,21 @@ Row find_row(Type from, Type to, bool low_bits) {
     case Type::s32: return row_of_integer<int32_t>(to);
     case Type::u32: return row_of_integer<uint32_t>(to);
     case Type::s64: return row_of_integer<int64_t>(to);
-    case Type::f32: return low_bits ? row_of_real<float, LowBits>(to) : row_of_real<float, Saturating>(to);
-    case Type::f64: return low_bits ? row_of_real<double, LowBits>(to) : row_of_real<double, Saturating>(to);
+    case Type::f32: return row_by_rule<float>(to, rule);
+    case Type::f64: return row_by_rule<double>(to, rule);
     default: return nullptr;
   }
 }
 
 // From or to a type of 16 bits, whose name the step says.
 template <class Real>
-Row row_of_halves(const Step& step, bool widens, bool low_bits) {
+Row row_of_halves(const Step& step, bool widens, ByRule rule) {
   const Type from = step.input(0).type, to = step.output().type;
   if (widens) {
     if (to == Type::f32) return convert_row<Real, float, Plain>;
     if (to == Type::boolean) return convert_row<Real, bool, Truth>;
-    return low_bits && to != Type::f64 ? row_of_real<Real, LowBits>(to) : nullptr;
+    if (to == Type::f64 || rule == ByRule::saturating) return nullptr;
+    return rule == ByRule::limited ? row_of_real<Real, Limited>(to) : row_of_real<Real, LowBits>(to);
   }
   switch (from) {
     case Type::boolean: return convert_row<bool, Real, Plain>;
@@ -180,17 +196,17 @@ Row row_of_halves(const Step& step, bool widens, bool low_bits) {
   }
 }
 
-Row row_between(const Step& step, bool low_bits) {
+Row row_between(const Step& step, ByRule rule) {
   for (const bool widens : {true, false}) {
     const auto name = step.texts.find(widens ? "from" : "to");
     if (name == step.texts.end()) continue;
-    if (name->second == "f16") return row_of_halves<Half>(step, widens, low_bits);
+    if (name->second == "f16") return row_of_halves<Half>(step, widens, rule);
     if (name->second == "bf16") {
       const bool one = step.integers.count("one_nan") != 0;
-      return one ? row_of_halves<BrainOfOneNan>(step, widens, false) : row_of_halves<Brain>(step, widens, low_bits);
+      return one ? row_of_halves<BrainOfOneNan>(step, widens, rule) : row_of_halves<Brain>(step, widens, rule);
     }
   }
-  return find_row(step.input(0).type, step.output().type, low_bits);
+  return find_row(step.input(0).type, step.output().type, rule);
 }
 
 // binary16 to binary32, or the other way round.
@@ -222,12 +238,12 @@ bool is_text(const Step& step, const char* key, const char* value) {
   return found != step.texts.end() && found->second == value;
 }
 
-std::unique_ptr<Kernel> make(const Step& step, const CoreSet& cores, bool low_bits) {
+std::unique_ptr<Kernel> make(const Step& step, const CoreSet& cores, ByRule rule) {
   const bool widens = is_text(step, "from", "f16") && step.output().type == Type::f32;
   if (widens || (is_text(step, "to", "f16") && step.input(0).type == Type::f32)) {
     return std::make_unique<CastHalves>(step, cores);
   }
-  const Row row = row_between(step, low_bits);
+  const Row row = row_between(step, rule);
   return row != nullptr ? std::make_unique<Cast>(step, row) : nullptr;
 }
 
@@ -236,7 +252,7 @@ std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   const bool whole = step.rules.empty() && from != Type::f32 && from != Type::f64;
   require(whole || step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
-  return make(step, cores, false);
+  return make(step, cores, ByRule::saturating);
 }
 
 std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
@@ -259,9 +275,10 @@ std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
             }));
   }
   // Conversions from integers have no rule.
-  require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
+  const bool limited = step.rules.size() == 1 && step.rule("cast") == "truncate_limited_low_bits";
+  require(step.rules.empty() || limited || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
           "no native rule for this slot");
-  return make(step, cores, true);
+  return make(step, cores, limited ? ByRule::limited : ByRule::low_bits);
 }
 
 BITTRUE_OPERATOR(cast, make_cast)

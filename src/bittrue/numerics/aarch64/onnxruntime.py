@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from ...records import replace
 from ..onnxruntime import ONNXRUNTIME
+from ..onnxruntime.movement import INTEGERS, NARROW, SHORTENED
 from ..table import Row
 from .changes import RUN, Change, as_run, changed
 
@@ -126,6 +127,11 @@ def _in_blocks(row: Row) -> bool:
     return "block_product" in row.rules or (row.operator == "matmul" and any(c[1:2] == ("bits",) for c in row.when))
 
 
+def _replaced(row: Row) -> bool:
+    """Whether `_BLOCKS` or `_CASTS` stand in place of the row."""
+    return _in_blocks(row) or (row.operator == "convert" and "cast" in row.rules)
+
+
 def _by_integers(row: Row) -> tuple[Row, ...]:
     """Weights in blocks times rows of integers: kernels by bits, and for 4 bits by whether blocks fill the rows.
 
@@ -188,6 +194,27 @@ def _experts_by_integers(row: Row) -> Iterator[Row]:
         )
 
 
+_LIMITED = {"cast": "truncate_limited_low_bits"}
+_BY_S32, _BY_64 = ({"cast": f"truncate_limited_{wide}_low_bits"} for wide in ("s32", "64"))
+_TAIL = {"cast_tail": "truncate_limited_low_bits"}
+_CAST_OF_EIGHT = "|".join(NARROW)
+# Vectors, and what is left of them, convert to integers by other ways.
+_CASTS = (
+    Row("convert", ("f32 -> u8", "bf16 -> u8|u16"), {**_BY_S32, **_TAIL}, RUN, limit=SHORTENED),
+    Row("convert", ("f32 -> u16",), {**_LIMITED, "cast_tail": "truncate_limited_fours_low_bits"}, RUN, limit=SHORTENED),
+    Row("convert", ("f64 -> u8|s8|u16|s16|u32|s32",), {**_BY_64, **_TAIL}, RUN, limit=SHORTENED),
+    Row("convert", (f"f16|bf16|f32|f64 -> {'|'.join(INTEGERS)}",), _LIMITED, RUN, limit=SHORTENED),
+    Row("convert", (f"{_CAST_OF_EIGHT} -> {'|'.join(INTEGERS)}",), _LIMITED, RUN),
+    Row("convert", ("f8e8m0 -> u8|u16",), _BY_S32, RUN),
+    Row("convert", (f"f8e8m0 -> {'|'.join(INTEGERS)}",), _LIMITED, RUN),
+    Row(
+        "convert",
+        (f"f16|bf16|f32|f64|{_CAST_OF_EIGHT}|f8e8m0 -> u4|s4|u2|s2",),
+        {"cast": "round_away_limited_low_bits"},
+        RUN,
+    ),
+)
+
 _BLOCKS = tuple(
     one
     for row in ONNXRUNTIME.rows
@@ -219,8 +246,9 @@ ONNXRUNTIME_AARCH64 = replace(
         "onnxruntime@aarch64",
         _apart(
             _BLOCKS
+            + _CASTS
             + changed(
-                replace(ONNXRUNTIME, rows=tuple(row for row in ONNXRUNTIME.rows if not _in_blocks(row))),
+                replace(ONNXRUNTIME, rows=tuple(row for row in ONNXRUNTIME.rows if not _replaced(row))),
                 CHANGES,
                 unseen_is_inexact=True,
                 counted="onnxruntime@aarch64",

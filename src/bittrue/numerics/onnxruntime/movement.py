@@ -108,7 +108,7 @@ SHAPES: tuple[Row, ...] = (
 )
 
 _INTEGER = "|".join(INTEGERS)
-_SHORTENED = "of two casts in a row the runtime may leave the first one out (to 8 bits by way of bf16)"
+SHORTENED = "of two casts in a row the runtime may leave the first one out (to 8 bits by way of bf16)"
 _SIGNS = "u4|s4|u2|s2"
 _WIDE = f"{_INTEGER}|{_SIGNS}|bool|f16|bf16|f32|f64"
 _EIGHT = "|".join(NARROW)
@@ -131,7 +131,7 @@ CASTS: tuple[Row, ...] = (
     ),
     Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
     Row("convert", ("bf16|f32|f64 -> u32",), _BY_HALVES, _LARGE),
-    Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE, limit=_SHORTENED),
+    Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE, limit=SHORTENED),
 )
 
 NARROW_CASTS: tuple[Row, ...] = (

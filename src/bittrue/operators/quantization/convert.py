@@ -22,8 +22,12 @@ from ..core.elementwise import blockwise, in_lanes
 from .cast import narrow
 
 _ONE_NAN = 0x7FC1
-# Elements that a vector conversion takes at once, by how wide the source is stored.
-_LANES = {"bf16": 8, "f32": 4, "f64": 4}
+# Elements that a vector conversion takes at once, by the source and the bits of the target.
+_LANES = {
+    **{("bf16", bits): lanes for bits, lanes in ((8, 16), (16, 8), (32, 8))},
+    **{("f32", bits): lanes for bits, lanes in ((8, 8), (16, 8), (32, 4))},
+    **{("f64", bits): lanes for bits, lanes in ((8, 16), (16, 8), (32, 4))},
+}
 
 
 def lower(call: Call) -> Lowered:
@@ -48,7 +52,7 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
             # Stored wider than it is: the low bits, with their sign.
             return blockwise(lambda block: (body(block, low, high) - low & high - low) + low, [x], target.numpy, real)
         return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
-    lanes = _LANES[step["from"]]
+    lanes = _LANES[step["from"], target.bits]
     tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // lanes * lanes
     return in_lanes(
         lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
