@@ -97,8 +97,8 @@ def test_inspect_says_which_shapes_a_file_leaves_open(
 def test_inspect_says_what_depends_on_threads(tmp_path: Path) -> None:
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     path = _save(tmp_path / "m.onnx", node, x=[8, 600], w=[600, 2000], y=[8, 2000])
-    told, of_nan = json.loads(run("inspect", path, "--json").stdout)["notes"]
-    assert of_nan.startswith("NaN: ")
+    told, *others = json.loads(run("inspect", path, "--json").stdout)["notes"]
+    assert any(note.startswith("NaN: ") for note in others)
     assert "sessions of several threads" in told
     assert told.endswith(
         "products by weights that are no constants, that add up more than 128 products each (nodes: 1)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import pytest
 import bittrue
 from bittrue.conformance.devices import library
 from bittrue.conformance.devices.opening import open_device
+from support.compilers import compiler
 from support.device_cases import case, first_and_next, is_right, unreadable_case
 
-GCC = shutil.which("gcc")
+GCC = compiler("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="no gcc here: the C library cannot be built")
 
 # What RESHAPE runs into: MODE is set by the compiler's command line.
@@ -198,12 +198,12 @@ def test_the_header_and_ctypes_agree(tmp_path: Path) -> None:
             expected.append(f"{name}.{field} {getattr(structure, field).offset}")
     source = "#include <bittrue_device.h>\n#include <stdio.h>\nint main(void) {" + "\n".join(lines) + "return 0;}"
     include = Path(bittrue.device_header()).parent
-    for compiler, language in ((GCC, "c"), (shutil.which("g++"), "c++")):
-        if compiler is None:
+    for program, language in ((GCC, "c"), (compiler("g++"), "c++")):
+        if program is None:
             continue
         target = tmp_path / f"sizes-{language}"
         command = [
-            compiler,
+            program,
             "-Wall",
             "-Werror",
             "-pedantic",

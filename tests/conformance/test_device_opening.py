@@ -16,10 +16,12 @@ from bittrue.conformance.devices.opening import SPECS, open_device
 from bittrue.conformance.expected import Expected, same_bytes
 from bittrue.conformance.suite import find_suite
 from support import misbehaving
+from support.compilers import compiler
 from support.device_cases import case, is_right
 from support.shared import REPOSITORY
 
 FILE = misbehaving.__file__
+GCC = compiler("gcc")
 EXAMPLES = REPOSITORY / "examples"
 
 WRONG = {
@@ -173,12 +175,12 @@ def test_exported_vectors_are_perfect_results(tmp_path: Path) -> None:
     assert all(answer.status == "outputs" for answer in answers)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None or shutil.which("make") is None, reason="no gcc and make here")
+@pytest.mark.skipif(GCC is None or shutil.which("make") is None, reason="no gcc and make here")
 def test_the_example_in_c(tmp_path: Path) -> None:
     folder = shutil.copytree(EXAMPLES / "c_device", tmp_path / "c_device", ignore=shutil.ignore_patterns("*.so"))
     # The Makefile asks the package where its header is.
     environment = {**os.environ, "PYTHONPATH": str(Path(bittrue.__file__).parents[1])}
-    command = ["make", f"PYTHON={sys.executable}", "CC=gcc"]
+    command = ["make", f"PYTHON={sys.executable}", f"CC={GCC}"]
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     device = open_device(f"library:{folder / 'libdevice.so'}")
     counts = {"ADD": 0, "FULLY_CONNECTED": 0}

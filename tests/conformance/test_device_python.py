@@ -19,6 +19,7 @@ from bittrue.conformance.devices.opening import open_device
 from bittrue.errors import InputError
 from support import misbehaving
 from support.device_cases import case, first_and_next, is_right, unreadable_case
+from support.runtimes import not_emulated
 
 FILE = Path(misbehaving.__file__)
 
@@ -59,6 +60,7 @@ RIGHT = ("noise", "overwrite", "read_input", "strided", "by_name", "in_order")
 
 
 # Both ways share what makes an answer of a call; a few show that it is so.
+@not_emulated
 @pytest.mark.in_turns(2)
 @pytest.mark.parametrize("name", [*FATAL, "say_goodbye", "raise_error", "refuse", "endless"])
 def test_misbehaviour_is_an_answer_and_the_next_case_works(name: str) -> None:
@@ -182,6 +184,7 @@ def test_a_device_that_does_not_come_back(tmp_path: Path) -> None:
     assert "the chip is dead" in second.text
 
 
+@not_emulated
 def test_starting_is_not_charged_to_a_case(tmp_path: Path) -> None:
     file = tmp_path / "slow.py"
     file.write_text(

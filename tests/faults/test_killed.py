@@ -99,7 +99,8 @@ def test_journals_that_were_cut_off(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", JOURNAL, str(path)], stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.02)
+        while path.stat().st_size < 60_000:
+            time.sleep(0.002)
         process.kill()
     whole = path.read_bytes()
     assert whole.count(b"\n") > 1

@@ -5,7 +5,6 @@ error or the right bytes, nothing leaks, and sessions work afterwards.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import bittrue
+from support.compilers import compiler
 from support.native import needs_native
 
 HERE = Path(__file__).parent
@@ -121,12 +121,12 @@ print(typed)
 
 @pytest.fixture(scope="module")
 def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if compiler is None or not sys.platform.startswith("linux"):
+    program = os.environ.get("CXX") or compiler("g++")
+    if program is None or not sys.platform.startswith("linux"):
         pytest.skip("no C++ compiler")
     library = tmp_path_factory.mktemp("hook") / "failing_new.so"
     source = str(HERE / "failing_new.cc")
-    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", source, "-o", str(library), "-ldl"]
+    command = [program, "-std=c++17", "-O1", "-shared", "-fPIC", source, "-o", str(library), "-ldl"]
     subprocess.run(command, check=True)
     return library
 
