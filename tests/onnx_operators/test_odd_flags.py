@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.onnx_models import MICROSOFT, Refused, run_runtime, single
+from support.onnx_models import MICROSOFT, Refused, check, run_runtime, single
 
 _F32, _U8, _S32, _S64 = 1, 2, 6, 7
 _X = np.float32([[3, -1, 3], [2, 5, -7], [3, 0, 1]])
@@ -18,6 +18,8 @@ _SCALE, _POINT = np.float32(0.1), np.uint8(3)
 _POOL = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [1, 0, 0, 1]}
 _AXES = {"x": _X, "axes": np.int64([1])}
 _POOLED = {"x": _LEVELS, "s": _SCALE, "z": _POINT, "s2": _SCALE, "z2": _POINT}
+_ATTENDED = {"x": _X[None], "w": _X.repeat(3, 1), "b": _X.reshape(-1)}
+_TURNED = {"x": _X[None, :, :2], "p": np.int64([0]), "cos": _X[:, :1], "sin": _X[:, 1:2]}
 
 # operator, operands, types of results, the flag, other attributes, domain
 CASES: list[tuple[str, dict[str, Any], list[int], str, dict[str, Any], str]] = [
@@ -44,6 +46,13 @@ CASES: list[tuple[str, dict[str, Any], list[int], str, dict[str, Any], str]] = [
     ),
     ("QLinearGlobalAveragePool", _POOLED, [_U8], "channels_last", {}, MICROSOFT),
     ("Unique", {"x": np.float32([3, 1, 3, 2])}, [_F32], "sorted", {}, ""),
+    ("AffineGrid", {"t": _X[None, :2], "size": np.int64([1, 1, 2, 3])}, [_F32], "align_corners", {}, ""),
+    ("MaxpoolWithMask", {"x": _IMAGE, "m": _LEVELS.astype(np.int32)}, [_F32], "storage_order", _POOL, MICROSOFT),
+    *(
+        ("Attention", _ATTENDED, [_F32], flag, {"num_heads": 1}, MICROSOFT)
+        for flag in ("do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
+    ),
+    ("RotaryEmbedding", _TURNED, [_F32], "is_packed_batching", {}, MICROSOFT),
 ]
 VALUES = (0, 1, 2, -1, 255, 1 << 31, 1 << 32, (1 << 32) + 1, -(1 << 63))
 
@@ -73,6 +82,25 @@ def test_no_defined_result(value: int) -> None:
     content, _ = single("Cast", {"x": _X}, [_S32], {"to": _S32, "saturate": value})
     with pytest.raises(bittrue.InvalidModelError, match="BT-ONNX-ATTRIBUTE"):
         bittrue.load(content)
+
+
+@pytest.mark.parametrize("operator", ["ScatterElements", "ScatterND"])
+def test_reductions_of_other_names_are_none(operator: str) -> None:
+    operands = {"x": _X, "i": np.int64([[0], [2]]), "u": _X[:2, :1] if operator == "ScatterElements" else _X[:2] + 1}
+    for name in ("none", "sum", "ADD"):
+        assert check(*single(operator, operands, [_F32], {"reduction": name}, opset=18)) == "equal"
+
+
+def test_parameters_of_other_activations_are_passed_over() -> None:
+    attributes = {"activation": "LeakyRelu", **{f"activation_{name}": 0.5 for name in ("alpha", "beta", "gamma")}}
+    assert check(*single("FusedGemm", {"a": _X, "b": _X}, [_F32], attributes, domain=MICROSOFT)) == "equal"
+
+
+@pytest.mark.parametrize("operator", ["Softsign", "Mish"])
+def test_signs_of_nan(operator: str) -> None:
+    x = np.float32([np.nan, -np.nan, 1]).repeat(7)
+    content, feeds = single(operator, {"x": x}, [_F32], opset=22)
+    assert check(content, feeds) == "equal"
 
 
 def test_lists_of_sizes() -> None:

@@ -113,8 +113,9 @@ def _softplus_by_library(x: np.ndarray) -> np.ndarray:
 
 
 def _mish(x: np.ndarray, softplus: Function = _softplus) -> np.ndarray:
-    # In this order, since the first of two NaNs stays.
-    return np.asarray(fused_polynomials.tanh(softplus(x)) * x)
+    found = fused_polynomials.tanh(softplus(x))
+    # Of two NaNs it is that of the function which stays.
+    return np.where(np.isnan(x), found, found * x)
 
 
 def _celu(x: np.ndarray, alpha: float, exp: Function = _exp) -> np.ndarray:
@@ -141,7 +142,9 @@ def _hard_swish(x: np.ndarray) -> np.ndarray:
 
 
 def _softsign(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x * (_ONE / (_ONE + np.abs(x))))
+    share = _ONE / (_ONE + np.abs(x))
+    # A NaN loses its sign.
+    return np.where(np.isnan(x), share, x * share)
 
 
 def logistic_by_library(x: np.ndarray) -> np.ndarray:

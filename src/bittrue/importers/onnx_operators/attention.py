@@ -76,7 +76,10 @@ def _of_projection(source: Source, dtype: str, qkv: int, mask: int, past: int, a
 
 def _attention(source: Source) -> None:
     """The projection, then attention."""
-    _pass_over(source, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
+    _pass_over(source, "past_present_share_buffer")
+    _short(source, "rotary_embedding_dim", 0)
+    if source.integer("do_rotary", 0) == 1:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "turned queries and keys have no kernel", "turn them before")
     if source.present(4) and source.present(5):
         raise source.invalid("BT-NODE-INPUT", "past keys and additions to scores do not go together")
     heads, sizes = source.integer("num_heads", 0), source.integers("qkv_hidden_sizes")
@@ -245,8 +248,8 @@ def _decoder_masked_attention(source: Source) -> None:
         raise source.invalid("BT-NODE-INPUT", "a cache needs 'past_present_share_buffer', its length and its outputs")
     if not cached and (shared or any(names[1:3]) or source.present(4)):
         raise source.invalid("BT-NODE-INPUT", "keys without past ones have no cache and no additions to scores")
-    if bool(source.integer("output_qk", 0)) != bool(names[3]):
-        raise source.invalid("BT-NODE-OUTPUT", "'output_qk' and the output with the scores come together")
+    if not source.integer("output_qk", 0) and names[3]:
+        raise source.invalid("BT-NODE-OUTPUT", "the output with the scores needs 'output_qk'")
 
     def one(value: int, name: str) -> int:
         return source.constant(np.array([value], np.int64), name)

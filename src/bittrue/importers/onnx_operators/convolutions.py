@@ -173,7 +173,7 @@ def _max_pool(source: Source) -> None:
 
 
 def _masked_max_pool(source: Source) -> None:
-    source.flag("storage_order", False)
+    source.integer("storage_order", 0)
     source.emit("masked_maxima", source.type(0), pool_attributes(source, dilated=False))
 
 

@@ -27,10 +27,8 @@ def _gather_nd(source: Source) -> None:
 
 
 def _scattering(source: Source) -> dict[str, Attribute]:
-    name = source.text("reduction", "none")
-    if name not in _REDUCTIONS:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"reduction '{name}' is not among {sorted(_REDUCTIONS)}")
-    return {"reduction": _REDUCTIONS[name], "wraps": True}
+    """Another reduction is none to the runtime."""
+    return {"reduction": _REDUCTIONS.get(source.text("reduction", "none"), _REDUCTIONS["none"]), "wraps": True}
 
 
 def _scatter_elements(source: Source) -> None:
@@ -114,7 +112,7 @@ def _one_hot(source: Source) -> None:
 
 
 def _affine_grid(source: Source) -> None:
-    source.emit("affine_grid", source.type(0), {"align_corners": source.flag("align_corners", False, False)})
+    source.emit("affine_grid", source.type(0), {"align_corners": source.flag("align_corners", False, True)})
 
 
 def _eye_like(source: Source) -> None:
@@ -163,7 +161,7 @@ def _resize(source: Source) -> None:
     attributes["outside"] = source.real("extrapolation_value", 0.0)
     # The empty text means to the runtime what old versions do.
     rounding = (source.text("nearest_mode", "round_prefer_floor") or "simple") if modern else "simple"
-    if rounding not in ("simple", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+    if mode == "nearest" and rounding not in ("simple", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"nearest_mode '{rounding}' is not known")
     axes = source.integers("axes")
     if axes is not None:

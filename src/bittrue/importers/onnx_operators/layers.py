@@ -223,15 +223,17 @@ def _qmoe(source: Source) -> None:
     bits, block = source.integer("expert_weight_bits", 4), source.integer("block_size", 0)
     level = source.integer("accuracy_level", 0)
     own = {source.integer(f"fc{layer}_expert_weight_bits", bits) for layer in (1, 2, 3)}
-    if own != {bits} or bits not in (2, 4, 8) or source.text("quant_type", "int") != "int":
+    source.text("quant_type", "int")
+    if own != {bits} or bits not in (2, 4, 8):
         raise source.unsupported(
             "BT-BLOCK-BITS", f"experts have weights of {bits} bits", "give all of them 2, 4 or 8 bits"
         )
     if block and (block < 16 or block & (block - 1)):
         raise source.invalid("BT-BLOCK-SIZE", f"block_size {block} is no power of 2 of 16 or more")
     source.integer("weights_prepacked", -1)
-    if any(map(source.present, (8, 9, 10, 13, *range(15, 21)))):
-        raise source.unsupported("BT-NODE-INPUT", "a third layer, or scales of whole experts, are not read")
+    # Scales of whole experts, inputs 15 to 20, are passed over.
+    if any(map(source.present, (8, 9, 10, 13))):
+        raise source.unsupported("BT-NODE-INPUT", "a third layer of experts is not read", "fuse it into the first")
     integers = block and (bits == 8 or (bits == 4 and level == 4))
     attributes |= {"bits": bits, "block_size": block, "accuracy_level": 4 if integers else 0}
     inputs = source.ordered(0, 1, 2, 5, 4, 7, 3, 6, 11, 12, 14)
