@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from bittrue.operators.reduction.searches import first_by_partition
-from support.onnx_models import HERE, Checks, check, natively, single
+from support.onnx_models import HERE, MICROSOFT, Checks, check, natively, single
 from support.onnx_narrow import run_memory
 
 KINDS = (np.float32, np.float64, np.int32, np.int64)
@@ -216,6 +216,25 @@ def test_normalizations_of_nothing(shape: tuple[int, ...]) -> None:
     assert check(*single("InstanceNormalization", {"x": x, **parts}, [TensorProto.FLOAT])) == "equal"
     for axes in ([0], [0, 2], [1]):
         assert check(*single("MeanVarianceNormalization", {"x": x}, [TensorProto.FLOAT], {"axes": axes})) == "equal"
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])
+@pytest.mark.parametrize(("operator", "domain"), [("Det", ""), ("Inverse", MICROSOFT)])
+def test_matrices_of_nothing(operator: str, domain: str, shape: tuple[int, ...]) -> None:
+    assert check(*single(operator, {"x": np.zeros(shape, np.float32)}, [TensorProto.FLOAT], domain=domain)) == "equal"
+
+
+@pytest.mark.parametrize(("batch", "results", "outcome"), [(0, 1, "equal"), (1, 1, "equal"), (1, 2, "refused")])
+def test_attention_with_values_of_another_size(batch: int, results: int, outcome: str) -> None:
+    """The runtime lays keys out with the size of values in what holds both."""
+    operands = {
+        "x": np.ones((batch, 3, 4), np.float32),
+        "w": np.ones((4, 10), np.float32),
+        "b": np.ones(10, np.float32),
+    }
+    attributes = {"num_heads": 2, "qkv_hidden_sizes": [2, 2, 6]}
+    content, feeds = single("Attention", operands, [TensorProto.FLOAT] * results, attributes, domain=MICROSOFT)
+    assert check(content, feeds, may_refuse={"BT-NODE-OUTPUT"}) == outcome
 
 
 @pytest.mark.parametrize("shapes", [((1, 0), (0,)), ((0,), (0,)), ((0,), (0, 3)), ((1, 0), (0, 2))])

@@ -59,6 +59,8 @@ def _of_projection(source: Source, dtype: str, qkv: int, mask: int, past: int, a
     sizes = source.integers("qkv_hidden_sizes") if source.op_type == "Attention" else None
     if sizes is not None and (len(sizes) != 3 or min(sizes) < 1 or sizes[0] != sizes[1]):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qkv_hidden_sizes' is {sizes}, expected a, a, b, all positive")
+    if sizes is not None and sizes[0] != sizes[2] and (source.present(past) or any(source.outputs[1:])):
+        raise source.invalid("BT-NODE-OUTPUT", "a cache holds keys and values of one size")
     attributes: dict[str, Attribute] = {
         **_PLAIN,
         "heads": heads,
@@ -358,8 +360,8 @@ def _group_query_attention(source: Source) -> None:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qk_output' is {form}, expected 0, 1 or 2")
     if not causal and source.integer("local_window_size", -1) != -1:
         raise source.invalid("BT-ONNX-ATTRIBUTE", "'local_window_size' asks for causal attention")
-    if form and not any(source.outputs[3:]):
-        raise source.invalid("BT-NODE-OUTPUT", "'qk_output' needs the output with the scores")
+    if bool(form) != any(source.outputs[3:]):
+        raise source.invalid("BT-NODE-OUTPUT", "'qk_output' and the output with the scores come together")
     query, key, value, past_key, past_value, lengths, total, added, sink = source.ordered(*range(7), 10, 11)
     if source.flag("do_rotary", False, False):
         query = _turned(source, query, heads, 0 if key is not None else key_heads, "turned_query")

@@ -473,7 +473,8 @@ def _result(step: Step, found: list[Attended]) -> np.ndarray:
     of_heads = np.array([one.result for one in found], np.float32).reshape(
         step["batch"], step["heads"], step["queries"], step["value_size"]
     )
-    return of_heads if step["by_heads"] else of_heads.transpose(0, 2, 1, 3).reshape(*of_heads.shape[::2], -1)
+    batch, heads, length, size = of_heads.shape
+    return of_heads if step["by_heads"] else of_heads.transpose(0, 2, 1, 3).reshape(batch, length, heads * size)
 
 
 def _scores(step: Step, found: list[Attended]) -> np.ndarray:

@@ -9,6 +9,7 @@ multiply.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,7 +70,7 @@ def _eliminated(m: np.ndarray, rule: multiply_add.MultiplyAddRule) -> tuple[np.n
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Matrix by matrix beside each other."""
     size = inputs[0].shape[-1]
-    m = inputs[0].reshape(-1, size, size).copy()
+    m = inputs[0].reshape(math.prod(inputs[0].shape[:-2]), size, size).copy()
     with np.errstate(all="ignore"):
         _, sign = _eliminated(m, multiply_add.RULES[step.rules["multiply_add"]])
         result = np.ones_like(sign)
@@ -93,7 +94,7 @@ def _subtract(x: np.ndarray, m: np.ndarray, panel: range, others: range, rule: m
 def reference_inverse(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Matrix by matrix beside each other."""
     size = inputs[0].shape[-1]
-    m = inputs[0].reshape(-1, size, size).copy()
+    m = inputs[0].reshape(math.prod(inputs[0].shape[:-2]), size, size).copy()
     width, rule = _PANEL[m.itemsize], multiply_add.RULES[step.rules["multiply_add"]]
     panels = [range(first, min(first + width, size)) for first in range(0, size, width)]
     with np.errstate(all="ignore"):
