@@ -178,6 +178,30 @@ def test_sums_behind_operators(name: str) -> None:
     assert (ours.plan.steps[-1].source == "SkipLayerNormalization") == (name not in _LOSING)
 
 
+_Constants = dict[str, np.ndarray | np.generic | list[int]]
+
+
+def _normals(*shapes: tuple[str, tuple[int, ...]]) -> _Constants:
+    rng = np.random.default_rng(8)
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes}
+
+
+def _check(
+    opset: int, given: str, result: str, nodes: str, constants: _Constants, shape: tuple[int, ...]
+) -> bittrue.Plan:
+    """The plan of `nodes`, both executors having the runtime's bytes of the input `x` of this shape."""
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> graph ({given} x) => ({result} result) {{ {nodes} }}'
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
+    content, feed = model.SerializeToString(), np.random.default_rng(9).standard_normal(shape).astype(np.float32)
+    theirs = run_runtime(content, [feed])
+    assert isinstance(theirs, dict)
+    for executor in ("native", "reference"):
+        ours = bittrue.load(content).prepare(HERE, shapes={"x": shape}, executor=executor)
+        assert_same("result", ours.run(feed)["result"], theirs["result"])
+    return ours.plan
+
+
 @needs_wide
 @pytest.mark.parametrize("opset", [13, 14])
 def test_quotients_of_unknown_rank_stay(opset: int) -> None:
@@ -187,21 +211,11 @@ def test_quotients_of_unknown_rank_stay(opset: int) -> None:
         " flat = Reshape(x, wide) r = Reshape(flat, target) product = MatMul(r, rows) y = Div(product, unit)"
         " result = Add(y, v)"
     )
-    text = (
-        f'<ir_version: 8, opset_import: ["": {opset}]> graph (float[batch, sequence, 8] x)'
-        f" => (float[a, b, c] result) {{ {nodes} }}"
-    )
-    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
-    constants = {"nought": [0], "two": [2], "width": [8], "wide": [-1, 8], "unit": np.float32(1)}
-    constants |= {name: rng.standard_normal(shape).astype(np.float32) for name, shape in (("rows", (8, 8)), ("v", 8))}
-    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
-    feed = rng.standard_normal((3, 12, 8)).astype(np.float32)
-    theirs = run_runtime(model.SerializeToString(), [feed])
-    assert isinstance(theirs, dict)
-    ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape})
-    assert_same("result", ours.run(feed)["result"], theirs["result"])
+    constants: _Constants = {"nought": [0], "two": [2], "width": [8], "wide": [-1, 8], "unit": np.float32(1)}
+    constants |= _normals(("rows", (8, 8)), ("v", (8,)))
+    plan = _check(opset, "float[batch, sequence, 8]", "float[a, b, c]", nodes, constants, (3, 12, 8))
     # What stays is a factor of the product.
-    assert any(step.source == "FusedMatMul" for step in ours.plan.steps) == (opset == 13)
+    assert any(step.source == "FusedMatMul" for step in plan.steps) == (opset == 13)
 
 
 @needs_wide
@@ -215,20 +229,10 @@ def test_computed_padding(batch: str | int) -> None:
         " p = Concat<axis=0>(none, none, by, by, none, none, by, by) around = Pad(x, p)"
         " a = Conv(around, w) b = Conv<pads=[1, 1, 1, 1]>(x, v) result = Add(a, b)"
     )
-    text = (
-        f'<ir_version: 8, opset_import: ["": 17]> graph (float[{batch}, 16, 6, 6] x)'
-        f" => (float[p, q, r, s] result) {{ {nodes} }}"
-    )
-    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
-    constants = {"height": [2], "more": [7], "none": [0]}
-    constants |= {name: rng.standard_normal((16, 16, 3, 3)).astype(np.float32) for name in "wv"}
-    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
-    feed = rng.standard_normal((2, 16, 6, 6)).astype(np.float32)
-    theirs = run_runtime(model.SerializeToString(), [feed])
-    assert isinstance(theirs, dict)
-    ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape})
-    assert_same("result", ours.run(feed)["result"], theirs["result"])
-    assert any(step.operator == "pad" for step in ours.plan.steps) == (batch == "batch")
+    filters = _normals(("w", (16, 16, 3, 3)), ("v", (16, 16, 3, 3)))
+    constants: _Constants = {"height": [2], "more": [7], "none": [0], **filters}
+    plan = _check(17, f"float[{batch}, 16, 6, 6]", "float[p, q, r, s]", nodes, constants, (2, 16, 6, 6))
+    assert any(step.operator == "pad" for step in plan.steps) == (batch == "batch")
 
 
 @needs_wide
@@ -239,17 +243,18 @@ def test_averages_of_unknown_channels(batch: str | int) -> None:
         "s = Shape(x) g = Gather(s, places) flat = Reshape(x, one) r = Reshape(flat, g)"
         " result = AveragePool<kernel_shape=[2, 2], strides=[2, 2]>(r)"
     )
-    text = (
-        f'<ir_version: 8, opset_import: ["": 17]> graph (float[{batch}, 16, 6, 6] x)'
-        f" => (float[p, q, r, s] result) {{ {nodes} }}"
+    constants: _Constants = {"places": [0, 1, 2, 3], "one": [-1]}
+    plan = _check(17, f"float[{batch}, 16, 6, 6]", "float[p, q, r, s]", nodes, constants, (2, 16, 6, 6))
+    assert plan.steps[-1]["order"] == ("columns" if batch == "batch" else "in_order")
+
+
+@needs_wide
+def test_filters_around_a_branch_that_is_always_taken() -> None:
+    """They are constants of the same graph when its nodes have taken the place of the If: channels are blocked."""
+    nodes = (
+        "result = If(chosen)<then_branch = one_way () => (float[p, q, r, s] t) { t = Conv(x, w) },"
+        " else_branch = other_way () => (float[p, q, r, s] e) { e = Neg(x) }>"
     )
-    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
-    constants = {"places": [0, 1, 2, 3], "one": [-1]}
-    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
-    feed = rng.standard_normal((2, 16, 6, 6)).astype(np.float32)
-    theirs = run_runtime(model.SerializeToString(), [feed])
-    assert isinstance(theirs, dict)
-    for executor in ("native", "reference"):
-        ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape}, executor=executor)
-        assert_same("result", ours.run(feed)["result"], theirs["result"])
-    assert ours.plan.steps[-1]["order"] == ("columns" if batch == "batch" else "in_order")
+    constants: _Constants = {"chosen": np.bool_(True), **_normals(("w", (16, 16, 3, 3)))}
+    plan = _check(17, "float[batch, 16, 6, 6]", "float[p, q, r, s]", nodes, constants, (2, 16, 6, 6))
+    assert plan.steps[-1]["block"]

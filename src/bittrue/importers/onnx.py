@@ -5,7 +5,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -215,7 +215,8 @@ class _Reader:
         place = f"graph '{proto.name}'"
         number = len(self.graphs)
         self.graphs.append(None)
-        builder = GraphBuilder(claims=self._claims(proto), notes=self.notes)
+        claims, inferred = self._claims(proto)
+        builder = GraphBuilder(claims=claims, inferred=inferred, notes=self.notes)
         # Before IR version 4 every initializer had to be listed as an input; since then those that are listed are
         # what an input is without a value.
         given = {info.name for info in proto.input} if self.model.ir_version >= _DEFAULTS else set[str]()
@@ -276,8 +277,8 @@ class _Reader:
         )
         return number
 
-    def _claims(self, proto: GraphProto) -> Mapping[str, Tensor]:
-        """Types and shapes that the file declares; they are checked, not believed."""
+    def _claims(self, proto: GraphProto) -> tuple[Mapping[str, Tensor], Set[str]]:
+        """Types and shapes that the file declares, and of which tensors inference says them; checked, not believed."""
         found = {}
         for info in (*proto.value_info, *proto.output):
             if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
@@ -292,7 +293,7 @@ class _Reader:
             infos = next((infos for known, infos in self._inferred if known is proto), ())
             inferred = (info for info in infos if info.name in cut)
             found |= {i.name: self._declared(i) for i in inferred if i.type.WhichOneof("value") == "tensor_type"}
-        return found
+        return found, cut
 
     @cached_property
     def _inferred(self) -> Sequence[tuple[GraphProto, Sequence[ValueInfoProto]]]:

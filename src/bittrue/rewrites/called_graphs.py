@@ -47,7 +47,7 @@ def rewritten_inwards(
         after, notes = rewrite(around)
         while (chosen := _chosen(after, len(found), seen)) is not None:
             seen.add(chosen)
-            around = _inlined(around, chosen, found[chosen])
+            around = _with_branch(around, chosen, found[chosen], shapes)
             after, notes = rewrite(around)
         done[id(given)] = after, notes
         known = cache(partial(known_sizes, around, shapes))
@@ -81,6 +81,18 @@ def _chosen(graph: Graph, count: int, seen: set[int]) -> int | None:
     return None
 
 
+def _with_branch(graph: Graph, number: int, inner: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+    """`graph` with the nodes of graph `number` in place of the one that calls it.
+
+    Source: ONNX Runtime 1.31.1, which has made equal nodes one in either graph by then, and settles what Reshapes read
+    before it does so in both together.
+    """
+    from .onnxruntime_optimizer.join_reshapes import settle_reshapes, share_sizes
+
+    inner = replace(inner, called=True)
+    return settle_reshapes(_inlined(share_sizes(graph, shapes), number, share_sizes(inner, shapes)), shapes)
+
+
 def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     """`graph` with the nodes of graph `number` in place of the one that calls it; as it is where they do not fit."""
     place = next(place for place, node in enumerate(graph.nodes) if number in uses(node))
@@ -91,10 +103,13 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     tensors = list(graph.tensors)
     index_of: dict[int | None, int | None] = {None: None, **dict(zip(inner.inputs, call.inputs[1:], strict=True))}
     written = {index for node in inner.nodes for index in node.outputs}
-    copied = []
-    for result, output in zip(results, inner.outputs, strict=True):
+    copied, inferred = [], call.attributes.get("inferred_results", ())
+    for position, (result, output) in enumerate(zip(results, inner.outputs, strict=True)):
         if output in written and output not in index_of:
             index_of[output] = result
+            if isinstance(inferred, tuple) and position in inferred:
+                # What inference says of both branches is not known of the one.
+                tensors[result] = replace(inner.tensors[output], name=tensors[result].name)
         else:
             copied.append((result, output))
     for index, tensor in enumerate(inner.tensors):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ class GraphBuilder:
     Attributes:
         names: tensor index by name.
         claims: type and shape that the file declares for a computed tensor.
+        inferred: names of tensors of which it does not, but inference knows them.
         sequences: elements of what is a sequence of tensors, and no tensor; its own type is theirs.
         stacks: of sequences of which only running tells how many elements there are: these along a new first axis.
         optionals: the value of what is an optional one, and no tensor; None: there is none.
@@ -32,6 +33,7 @@ class GraphBuilder:
     nodes: list[Node] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
     claims: Mapping[str, Tensor] = field(default_factory=dict)
+    inferred: Set[str] = frozenset()
     computed: set[int] = field(default_factory=set)
     sequences: dict[int, tuple[int, ...]] = field(default_factory=dict)
     stacks: dict[int, int] = field(default_factory=dict)

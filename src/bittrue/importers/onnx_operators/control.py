@@ -17,7 +17,14 @@ _ENDLESS = 2**63 - 1
 
 def _if(source: Source) -> None:
     called = source.called("then_branch", "else_branch", inputs=0)
-    attributes = {"then_graph": called.numbers[0], "else_graph": called.numbers[1], "plans_both": False}
+    attributes: dict[str, Attribute] = {
+        "then_graph": called.numbers[0],
+        "else_graph": called.numbers[1],
+        "plans_both": False,
+    }
+    inferred = tuple(place for place, name in enumerate(source.outputs) if name in source.builder.inferred)
+    if inferred:
+        attributes["inferred_results"] = inferred
     source.emit("if", called.types[0], attributes, inputs=[*source.inputs[:1], *called.outside])
 
 

@@ -18,6 +18,9 @@ from .free_dimensions import folded_values, known_shape
 # The pass reads axes that are attributes.
 _OPERANDS = 13
 
+# Of the normalization, with up to two that ask for its sizes.
+_MOST_READERS = 6
+
 _TURNED, _KEYS = (0, 2, 1, 3), (0, 2, 3, 1)
 
 
@@ -119,8 +122,9 @@ def join_attention(editor: Editor, shapes: Shapes) -> None:
 
 def _join(read: _Reader, root: Node, masks: dict[int, int]) -> None:
     editor = read.editor
-    below = [reader for reader, _ in editor.readers(root.outputs[0])]
-    if sorted(node.source for node in below) != ["Add", "MatMul", "MatMul", "MatMul"]:
+    readers = [reader for reader, _ in editor.readers(root.outputs[0])]
+    below = [reader for reader in readers if reader.source != "Shape"]
+    if sorted(node.source for node in below) != ["Add", "MatMul", "MatMul", "MatMul"] or len(readers) > _MOST_READERS:
         return
     bias = read.folded(root.inputs[2]) if len(root.inputs) > 2 else None
     if bias is None or bias.ndim != 1:

@@ -7,13 +7,15 @@ The values are the same. Source: ONNX Runtime 1.31.1, ReshapeFusion; tests/onnx_
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from ...graph import Attribute, Node
+from ...graph import Attribute, Graph, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_numbers, reshape_targets
+from .quantized_preparation import share_equal
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze")
 
@@ -54,6 +56,21 @@ def settle_targets(editor: Editor, shapes: Shapes) -> None:
             name = f"{editor.tensors[node.outputs[0]].name}/sizes"
             editor.redirect(node, 1, editor.constant(np.array(sizes, np.int64), name, "s64"))
             _drop(editor, concats[node])
+
+
+def share_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+    """The graph whose equal nodes of sizes and places are one each."""
+    editor = Editor(graph, shapes(graph))
+    share_equal(editor, only="s64")
+    return editor.finish() if editor.touched else graph
+
+
+def settle_reshapes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+    """The graph whose Reshapes read constants where they alone read a Concat of sizes."""
+    known = shapes(graph)
+    editor = Editor(graph, known)
+    settle_targets(editor, known)
+    return editor.finish() if editor.touched else graph
 
 
 def _drop(editor: Editor, node: Node) -> None:
