@@ -7,10 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from support.onnx_models import Checks, check, natively, single, value_info
+import bittrue
+from support.onnx_models import HERE, Checks, check, natively, single, value_info
 from support.onnx_operands import bits, kind, numbers, one_type
 
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
@@ -134,6 +136,21 @@ def test_linear_kernels(dtype: str, factors: tuple[float, ...]) -> None:
     content, feeds = single("Resize", inputs, [kind(dtype)], attributes, opset=19, constants=["roi", "scales"])
     assert check(content, feeds) == "equal"
     natively(content, feeds)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "antialias"])
+def test_constant_sizes_of_a_free_batch(mode: str) -> None:
+    """They fit what a run gives and not what stands in for the free size until then."""
+    attributes = {"mode": "linear", "antialias": 1} if mode == "antialias" else {"mode": mode}
+    inputs = {"x": numbers(np.random.default_rng(3), (2, 3, 4, 5), np.dtype("f4")), "roi": None, "scales": None}
+    sizes = np.array([2, 3, 7, 9], np.int64)
+    content, feeds = single(
+        "Resize", inputs | {"sizes": sizes}, [kind("f4")], attributes, opset=19, constants=["sizes"]
+    )
+    model = onnx.load_from_string(content)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    bittrue.load(model.SerializeToString()).prepare(HERE)
+    assert check(model.SerializeToString(), feeds) == "equal"
 
 
 _CUT: dict[str, Any] = {

@@ -52,7 +52,7 @@ def infer_linear(call: Call) -> list[Shape]:
         return [image_shape(call, 1)]
     shape, factors = by_factors(call)
     if interpolated_axes(call) is None:
-        raise call.unsupported(
+        raise call.invalid(
             "BT-RESIZE-LINEAR",
             f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4, axes 1 and 2 of 4, or the last "
             "three of 3 or 5 are interpolated",

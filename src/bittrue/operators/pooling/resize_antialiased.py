@@ -26,7 +26,7 @@ def infer(call: Call) -> list[Shape]:
     """The new sizes of two axes of two or four."""
     shape, factors = by_factors(call)
     if resized_axes(call) is None:
-        raise call.unsupported(
+        raise call.invalid(
             "BT-RESIZE-LINEAR",
             f"factors {[float(f) for f in factors]}: two neighbouring axes of 2 or 4 are interpolated",
             "resize in several steps",

@@ -27,7 +27,7 @@ def infer(call: Call) -> list[Shape]:
     shape, factors = by_factors(call)
     axes = resized_axes(call)
     if axes is None or (axes == _BEFORE_CHANNELS and min(factors) < 1):
-        raise call.unsupported(
+        raise call.invalid(
             "BT-RESIZE-LINEAR",
             f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4 are interpolated, or axes 1 "
             "and 2 of 4 where they do not shrink",
