@@ -28,16 +28,18 @@ def draw(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     a, b = ("p", "q") if shadowed and rng.random() < 0.1 else ("a", "b")
     nodes = [helper.make_node("Sub", [a, b], ["d"]), helper.make_node("Mul", ["d", "w"], ["first"])]
     given, results = [], []
+    # Inference knows what the body does not declare.
+    said = inner if rng.random() < 0.5 else None
     for name in states:
         nodes.append(helper.make_node("Add", [f"{name}_in", a if name == "s" else "d"], [f"{name}_out"]))
-        given.append(helper.make_tensor_value_info(f"{name}_in", S32, inner))
-        results.append(helper.make_tensor_value_info(f"{name}_out", S32, inner))
+        given.append(helper.make_tensor_value_info(f"{name}_in", S32, said))
+        results.append(helper.make_tensor_value_info(f"{name}_out", S32, said))
     if states:
         nodes.append(helper.make_node("Identity", ["s_in"], ["second"]))
     else:
         nodes.append(helper.make_node("Identity", [b], ["second"]))
-    given += [helper.make_tensor_value_info(name, S32, inner) for name in (a, b)]
-    results += [helper.make_tensor_value_info(name, S32, inner) for name in ("first", "second")]
+    given += [helper.make_tensor_value_info(name, S32, said) for name in (a, b)]
+    results += [helper.make_tensor_value_info(name, S32, said) for name in ("first", "second")]
     attributes: dict[str, Any] = {"num_scan_inputs": 2, "scan_input_axes": axes}
     if not any(axes) and rng.random() < 0.5:
         del attributes["scan_input_axes"]

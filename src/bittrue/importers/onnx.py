@@ -287,7 +287,7 @@ class _Reader:
         # What a runtime's inference knows of what called graphs give decides which nodes behind it are joined.
         read = {name for node in proto.node for name in node.input}
         calling = (node for node in proto.node if any(attribute.HasField("g") for attribute in node.attribute))
-        cut |= {name for node in calling for name in node.output if name in read}
+        cut |= {name for node in calling for name in node.output if name in read or node.op_type == "Scan"}
         cut -= {name for name, tensor in found.items() if tensor.shape}
         if cut:
             infos = next((infos for known, infos in self._inferred if known is proto), ())

@@ -318,10 +318,13 @@ def _move(source: Source, slices: int, name: str, dtype: str, axis: int, back: i
         (slices,) = source.emit("slice_axes", dtype, inputs=[slices, *operands], outputs=[result])
     if not axis:
         return
-    shape = value.type.tensor_type
-    if not shape.HasField("shape"):
-        raise source.unsupported("BT-ONNX-SHAPE", f"the rank of '{value.name}' is not declared, so axis {axis} is open")
-    rank = len(shape.shape.dim) + 1
+    shape, claim = value.type.tensor_type, source.builder.claims.get(name)
+    if shape.HasField("shape"):
+        rank = len(shape.shape.dim) + 1
+    elif claim is not None and not claim.is_unranked:
+        rank = len(claim.shape)
+    else:
+        raise source.unsupported("BT-ONNX-SHAPE", f"the rank of '{value.name}' is not known, so axis {axis} is open")
     if not -rank <= axis < rank:
         raise source.invalid("BT-SHAPE-AXIS", f"axis {axis} of '{name}', which has {rank}")
     order = list(range(1, rank))
