@@ -214,36 +214,35 @@ inline float acos(float x) {
                               8.8804088532924652099609375e-2f, 1.57079637050628662109375f};
   constexpr float kOdd[3] = {-1.1368644423782825469970703125e-2f, -4.8969544470310211181640625e-2f,
                              -0.214591205120086669921875f};
-  if (x != x) return x + x;
   const float size = std::fabs(x), square = x * x;
-  if (size > 1.0f) return elementary_detail::negative_nan();
-  const float result = std::sqrt(1.0f - size) * (polynomial(square, kOdd) * size + polynomial(square, kEven));
-  return std::signbit(x) ? 3.14159265358979323846f - result : result;
+  const float near = std::sqrt(1.0f - size) * (polynomial(square, kOdd) * size + polynomial(square, kEven));
+  const float result = std::copysign(1.0f, x) < 0.0f ? 3.14159265358979323846f - near : near;
+  const float number = size > 1.0f ? elementary_detail::negative_nan() : result;
+  return x == x ? number : x + x;
 }
 
 inline float asin(float x) {
   constexpr float kPolynomial[5] = {5.08838854730129241943359375e-2f, 3.95139865577220916748046875e-2f,
                                     7.550220191478729248046875e-2f, 0.16664917767047882080078125f,
                                     1.00000011920928955078125f};
-  if (x != x) return x + x;
-  const float size = std::fabs(x);
-  if (size > 1.0f) return every_bit();
+  const float size = std::fabs(x), half = std::sqrt(0.5f - 0.5f * size);
   const bool large = size > 0.5f;
-  const float part = large ? std::sqrt(0.5f - 0.5f * size) : size;
-  const float result = polynomial(part * part, kPolynomial) * part;
-  return std::copysign(large ? 1.57079632679489661923f - 2.0f * result : result, x);
+  const float part = large ? half : size;
+  const float near = polynomial(part * part, kPolynomial) * part, far = 1.57079632679489661923f - 2.0f * near;
+  const float result = std::copysign(large ? far : near, x), number = size > 1.0f ? every_bit() : result;
+  return x == x ? number : x + x;
 }
 
 inline float atan(float x) {
   constexpr float kTop[3] = {1.12026982009410858154296875e-01f, 7.296695709228515625e-01f, 8.109951019287109375e-01f};
   constexpr float kBottom[4] = {1.00917108356952667236328125e-02f, 2.8318560123443603515625e-01f, 1.0f,
                                 8.109951019287109375e-01f};
-  if (x != x) return x + x;
-  const float size = std::fabs(x);
+  const float size = std::fabs(x), inverse = 1.0f / size;
   const bool large = size > 1.0f;
-  const float part = large ? 1.0f / size : size, square = part * part;
-  const float result = part * (polynomial(square, kTop) / polynomial(square, kBottom));
-  return std::copysign(large ? 1.57079632679489661923f - result : result, x);
+  const float part = large ? inverse : size, square = part * part;
+  const float near = part * (polynomial(square, kTop) / polynomial(square, kBottom));
+  const float far = 1.57079632679489661923f - near, result = std::copysign(large ? far : near, x);
+  return x == x ? result : x + x;
 }
 
 }  // namespace bittrue::arithmetic::rational

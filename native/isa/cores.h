@@ -196,7 +196,8 @@ enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, l
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
 // out[i] = the function of x[i], which has the numbers a and b, every operation rounded: log, softplus, elu, celu and selu
 // (of a, scaled by b) as groups of four of arithmetic/rational have them; raised to a, then lowered to b (limit); a x + b
-// within [0, 1] (hard_sigmoid), of 1/6 and 1/2 times x (hard_swish); times a below zero, or also at zero and NaN. out may be x.
+// within [0, 1] (hard_sigmoid), of 1/6 and 1/2 times x (hard_swish); times a below zero, or also at zero and NaN; the inverse
+// circular functions like the first ones. out may be x.
 struct RealLoop {
   enum Function : uint8_t {
     log,
@@ -213,7 +214,10 @@ struct RealLoop {
     hard_sigmoid,
     hard_swish,
     scaled_below_zero,
-    scaled_unless_above_zero
+    scaled_unless_above_zero,
+    arc_cosine,
+    arc_sine,
+    arc_tangent
   };
   Function function = limit;
   float a = 0, b = 0;
@@ -222,7 +226,8 @@ using RealLoopCore = void (*)(const RealLoop& loop, const float* x, float* out, 
 // out[i] = what the operation makes of first[i] and second[i], or of a single number (`one_first`, `one_second`): integers
 // modulo 2^bits, comparisons bytes of 0 and 1. The larger and smaller one is the first number where that is NaN, or where
 // neither is and it is beyond the second one, or equal (`.._or_first`); else the second. False where a sum, difference,
-// product or quotient is NaN. Quotients are of real numbers.
+// product or quotient is NaN. Quotients are of real numbers. A power of binary32 numbers is that of arithmetic/elementary:
+// where all first ones are positive and finite and all second ones finite; else false, and nothing is written.
 struct PairLoop {
   enum Operation : uint8_t {
     sum,
@@ -236,7 +241,8 @@ struct PairLoop {
     equal,
     not_equal,
     greater,
-    greater_equal
+    greater_equal,
+    power
   };
   enum Number : uint8_t { u8, s16, s32, s64, f32, f64 };
   Operation operation = sum;

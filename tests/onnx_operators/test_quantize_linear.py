@@ -290,9 +290,27 @@ def test_scales_of_this_run_are_native(target: type[np.generic]) -> None:
         real = (rng.standard_normal(shape) * 100).astype(np.float32)
         quantized = integers(rng, shape, target)
         ways = [("DequantizeLinear", quantized, np.float32), ("QuantizeLinear", real, target)]
-        # In blocks the runtime quantizes by another rule.
-        for operator, x, kind in ways[: 1 if "block_size" in attributes else 2]:
+        for operator, x, kind in ways:
             for known in ([], ["zero"], ["scale"]):
                 inputs: dict[str, np.ndarray | None] = {"x": x, "scale": scales, "zero": zero}
                 kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(kind))]
                 natively(*single(operator, inputs, kinds, attributes, constants=known))
+
+
+@pytest.mark.parametrize("target", [np.uint8, np.int8, np.uint16, np.int16])
+def test_halves_are_quantized_natively(target: type[np.generic]) -> None:
+    """Among them numbers whose quotients fit no 32 bits, in a stretch of usual ones."""
+    rng = np.random.default_rng(np.dtype(target).itemsize)
+    x = (rng.standard_normal((3, 50, 9)) * 100).astype(np.float16)
+    x[1, 7] = np.resize(np.float16([np.nan, np.inf, -np.inf, 65504, -65504, -0.0]), 9)
+    for places_of, attributes in (
+        ((), {}),
+        ((50,), {"axis": 1}),
+        ((9,), {"axis": 2}),
+        ((3, 50, 3), {"axis": 2, "block_size": 4}),
+    ):
+        scales, zero = scale(rng, places_of).astype(np.float16), zero_point(rng, target, places_of)
+        scales.reshape(-1)[0] = np.float16(6e-8)
+        kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(target))]
+        inputs: dict[str, np.ndarray | None] = {"x": x, "scale": scales, "zero": zero}
+        natively(*single("QuantizeLinear", inputs, kinds, attributes, constants=["scale", "zero"]))

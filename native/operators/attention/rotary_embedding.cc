@@ -84,13 +84,13 @@ class RotaryEmbedding final : public Kernel {
     // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
     const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
     // Second products first, to which the core adds the first ones.
-    const auto second = [](const float* two, int64_t step, const float* c, const float* s, int64_t count,
-                           float* __restrict minus, float* __restrict plus) {
-      for (int64_t i = 0; i < count; ++i) minus[i] = -(two[i * step] * s[i]);
-      for (int64_t i = 0; i < count; ++i) plus[i] = two[i * step] * c[i];
+    const auto second = [](const float* two, const float* c, const float* s, int64_t count, float* __restrict minus,
+                           float* __restrict plus) {
+      for (int64_t i = 0; i < count; ++i) minus[i] = -(two[i] * s[i]);
+      for (int64_t i = 0; i < count; ++i) plus[i] = two[i] * c[i];
     };
     if (!interleaved_) {
-      second(x + pairs, 1, cos, sin, pairs, out, out + pairs);
+      second(x + pairs, cos, sin, pairs, out, out + pairs);
       taps_(&x, &cos, 1, pairs, out);
       taps_(&x, &sin, 1, pairs, out + pairs);
       return;
@@ -98,9 +98,9 @@ class RotaryEmbedding final : public Kernel {
     for (int64_t begin = 0; begin < fused; begin += kPairs) {
       const int64_t count = std::min(kPairs, fused - begin);
       const float *from = x + 2 * begin, *c = cos + begin, *s = sin + begin;
-      float first[kPairs], one[kPairs], two[kPairs];
-      for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i];
-      second(from + 1, 2, c, s, count, one, two);
+      float first[kPairs], last[kPairs], one[kPairs], two[kPairs];
+      for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i], last[i] = from[2 * i + 1];
+      second(last, c, s, count, one, two);
       const float* firsts = first;
       taps_(&firsts, &c, 1, count, one);
       taps_(&firsts, &s, 1, count, two);

@@ -1,6 +1,7 @@
 // abs: the modulus of the number, rescaled when the output scale differs.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
@@ -21,6 +22,12 @@ float modulus(Complex z) {
   return static_cast<float>(std::sqrt(re * re + im * im));
 }
 
+template <class T>
+T wrapping_abs(T q) {
+  const auto sign = static_cast<std::make_unsigned_t<T>>(q >> (8 * sizeof(T) - 1));
+  return static_cast<T>((static_cast<std::make_unsigned_t<T>>(q) ^ sign) - sign);
+}
+
 std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
@@ -29,6 +36,8 @@ std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
     if (from == Type::f32) return make_map<float, float>(step, [](float x) { return std::fabs(x); });
     if (from == Type::f64) return make_map<double, double>(step, [](double x) { return std::fabs(x); });
     // The smallest integer wraps to itself.
+    if (from == Type::s32) return make_map<int32_t, int32_t>(step, [](int32_t q) { return wrapping_abs(q); });
+    if (from == Type::s64) return make_map<int64_t, int64_t>(step, [](int64_t q) { return wrapping_abs(q); });
     return make_integer_map(step, cores, [](int64_t q) { return q < 0 ? -q : q; });
   }
   const Rescaling rescale = rescaling(step);

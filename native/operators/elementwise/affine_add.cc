@@ -1,6 +1,7 @@
 // add, form "affine", and add_n: sums of bytes with scales of their own by the slots `affine_sum` and
 // `affine_sum_of_many`.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -105,7 +106,7 @@ class ScaledSum final : public Kernel {
 // Real numbers that broadcast together, one operand after the other, times the reciprocal of the divisor.
 class RealSumOfMany final : public Kernel {
  public:
-  explicit RealSumOfMany(const Step& step) : elements_(step.output().elements) {
+  RealSumOfMany(const Step& step, const CoreSet& cores) : core_(cores.pair_loop()) {
     require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
     const Operand& out = step.output();
     require(out.type == Type::f32 && out.dense() && step.inputs.size() >= 2, "no native kernel for these operands");
@@ -123,26 +124,27 @@ class RealSumOfMany final : public Kernel {
   }
 
   void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
     for (size_t i = 0; i < sums_.size(); ++i) {
       const float factor = i + 1 == sums_.size() ? factor_ : 1.0f;
       uint8_t* const operands[] = {i == 0 ? run.inputs[0] : run.outputs[0], run.inputs[i + 1]};
       sums_[i].run(Run{operands, run.outputs, run.scratch, run.pool},
-                   [factor](const uint8_t* const* in, uint8_t* out, int64_t count) {
-                     const auto *a = reinterpret_cast<const float*>(in[0]), *b = reinterpret_cast<const float*>(in[1]);
+                   [&, factor](const uint8_t* const* in, uint8_t* out, int64_t count) {
+                     if (!core_({PairLoop::sum, PairLoop::f32}, in[0], in[1], out, count)) {
+                       defined.store(false, std::memory_order_relaxed);
+                     }
+                     if (factor == 1.0f) return;
                      auto* sum = reinterpret_cast<float*>(out);
-                     for (int64_t k = 0; k < count; ++k) sum[k] = (a[k] + b[k]) * factor;
+                     for (int64_t k = 0; k < count; ++k) sum[k] *= factor;
                    });
     }
     // Which of several NaNs a sum keeps is the reference's matter.
-    const auto* out = reinterpret_cast<const float*>(run.outputs[0]);
-    bool defined = true;
-    for (int64_t i = 0; i < elements_; ++i) defined &= out[i] == out[i];
-    if (!defined) throw Undefined();
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
+  PairLoopCore core_;
   std::vector<Blocks> sums_;
-  int64_t elements_;
   float factor_ = 1;
 };
 
@@ -185,8 +187,8 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores) 
   return make_lane_zip(step, body, tail);
 }
 
-static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
-  if (step.rules.count("real_sum")) return std::make_unique<RealSumOfMany>(step);
+static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("real_sum")) return std::make_unique<RealSumOfMany>(step, cores);
   if (!step.rules.count("affine_sum_of_many")) return nullptr;
   return std::make_unique<ScaledSum>(step);
 }

@@ -1,6 +1,7 @@
 // exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "arithmetic/rational_wide.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
 #include "operators/elementwise/logistic.h"
@@ -64,11 +65,17 @@ std::unique_ptr<Kernel> make_erf(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
+  if (in_pairs(step)) {
+    return make_paired_map(step, real_loops::WideFunction::exp, arithmetic::rational_wide::library_exp);
+  }
   if (auto kernel = make_polynomial(step, cores, RealFunction::exp)) return kernel;
   return make_function(step, cores, [](float x) { return arithmetic::exp(x); }, [](float x) { return fused::exp(x); });
 }
 
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
+  if (in_pairs(step)) {
+    return make_paired_map(step, real_loops::WideFunction::log, arithmetic::rational_wide::library_log);
+  }
   if (in_groups(step)) {
     return make_grouped_map(step, grouped_loop(cores, {RealLoop::log}), [](float x) { return arithmetic::log(x); });
   }

@@ -1,4 +1,4 @@
-// Functions of real numbers that whole groups of four compute in one way, and the rest of a tensor in another.
+// Functions of real numbers that whole groups of 16 bytes compute in one way, and the rest of a tensor in another.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,25 @@
 
 namespace bittrue {
 
-// Both functions: float operator()(float) const; the first one may take (from, to, count) instead.
-template <class Grouped, class Rest>
+// Both functions: T operator()(T) const; the first one may take (from, to, count) instead.
+template <class T, class Grouped, class Rest>
 class GroupedMap final : public Kernel {
  public:
   GroupedMap(const Step& step, Grouped grouped, Rest rest)
       : grouped_(std::move(grouped)), rest_(std::move(rest)), count_(step.input(0).elements) {
     const Operand &in = step.input(0), &out = step.output();
-    require(in.type == Type::f32 && out.type == Type::f32 && in.elements == out.elements && in.dense() && out.dense(),
+    constexpr Type kType = std::is_same_v<T, double> ? Type::f64 : Type::f32;
+    require(in.type == kType && out.type == kType && in.elements == out.elements && in.dense() && out.dense(),
             "no native kernel for these operands");
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const int64_t all = count_ / kLanes * kLanes;
     run.pool.parallel((count_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
       const int64_t end = std::min(count_, (block + 1) * kBlock), grouped = std::min(end, all);
-      if constexpr (std::is_invocable_v<const Grouped&, const float*, float*, int64_t>) {
+      if constexpr (std::is_invocable_v<const Grouped&, const T*, T*, int64_t>) {
         const int64_t begin = block * kBlock;
         if (grouped > begin) grouped_(in + begin, out + begin, grouped - begin);
       } else {
@@ -39,16 +40,16 @@ class GroupedMap final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kLanes = 4, kBlock = 1024 * kLanes;
+  static constexpr int64_t kLanes = 16 / sizeof(T), kBlock = 1024 * kLanes;
 
   Grouped grouped_;
   Rest rest_;
   int64_t count_;
 };
 
-template <class Grouped, class Rest>
+template <class T = float, class Grouped, class Rest>
 std::unique_ptr<Kernel> make_grouped_map(const Step& step, Grouped grouped, Rest rest) {
-  return std::make_unique<GroupedMap<Grouped, Rest>>(step, std::move(grouped), std::move(rest));
+  return std::make_unique<GroupedMap<T, Grouped, Rest>>(step, std::move(grouped), std::move(rest));
 }
 
 }  // namespace bittrue

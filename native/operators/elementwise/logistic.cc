@@ -1,12 +1,15 @@
 // logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples,
 // real numbers by evaluation.
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/grouped_map.h"
 #include "operators/elementwise/polynomial_function.h"
+#include "operators/elementwise/real_loops.h"
 
 #include <limits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "arithmetic/rational_wide.h"
 #include "arithmetic/tables.h"
 #include "operators/core/registry.h"
 #include "rules/sigmoid.h"
@@ -17,6 +20,12 @@ namespace {
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
   if (step.rules.count("levels")) return make_logistic_levels(step, cores);
   if (step.has_array("table")) return make_table(step, cores);
+  if (in_pairs(step)) {
+    namespace wide = arithmetic::rational_wide;
+    if (tanh) return make_paired_map(step, real_loops::WideFunction::tanh, wide::library_tanh);
+    return make_paired_map(step, real_loops::WideFunction::logistic,
+                           [](double x) { return wide::logistic(x, wide::library_exp); });
+  }
   if (auto kernel = make_polynomial(step, cores, tanh ? RealFunction::tanh : RealFunction::logistic)) return kernel;
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {
     const std::string& rule = step.rule("real_function");

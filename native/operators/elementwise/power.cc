@@ -1,6 +1,8 @@
 // power: first ^ second. Negative exponents of integers are the reference's to report.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/floats.h"
@@ -43,36 +45,19 @@ int32_t near_whole(float exponent) {
   return std::fabs(exponent - static_cast<float>(whole)) < 1e-5f && whole >= 1 ? whole : 0;
 }
 
-// Which exponents are left to products; all others are the library's.
-enum class Products { none, plain, finite };
-
-// What one exponent asks for is found out once per block, so that the usual ones are loops of products alone.
-class RealPower final : public BlockKernel {
- public:
-  RealPower(const Step& step, Products products)
-      : BlockKernel(step, {sizeof(float), sizeof(float)}, sizeof(float)), products_(products) {}
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    const auto* x = reinterpret_cast<const float*>(in[0]);
-    const auto* y = reinterpret_cast<const float*>(in[1]);
-    auto* target = reinterpret_cast<float*>(out);
-    const auto each = [&](const auto& function) {
-      for (int64_t i = 0; i < count; ++i) target[i] = function(x[i]);
-    };
-    if (products_ == Products::plain && *y == 2) return each([](float value) { return value * value; });
-    if (products_ == Products::plain && *y == 3) return each([](float value) { return value * value * value; });
-    const int32_t whole = products_ == Products::finite ? near_whole(*y) : 0;
-    if (whole == 2) return each([](float value) { return multiplied(value, 2); });
-    if (whole) return each([whole](float value) { return multiplied(value, whole); });
-    for (int64_t i = 0; i < count; ++i) target[i] = arithmetic::power(x[i], y[i]);
+// The C library's powers of binary32 numbers, with one exponent or one for each: usual ones by the core, and all of a piece
+// one after the other where one is not.
+void library_powers(PairLoopCore core, const float* x, const float* y, bool one, float* out, int64_t count) {
+  constexpr int64_t kPiece = 256;
+  for (int64_t first = 0; first < count; first += kPiece) {
+    const int64_t piece = std::min(kPiece, count - first);
+    const float* exponents = one ? y : y + first;
+    if (core({PairLoop::power, PairLoop::f32, false, one}, x + first, exponents, out + first, piece)) continue;
+    for (int64_t i = 0; i < piece; ++i) out[first + i] = arithmetic::power(x[first + i], exponents[one ? 0 : i]);
   }
+}
 
-  Products products_;
-};
-
-// The C library's power: of binary32 numbers, or of what is wider, rounded last.
-float library_power(float x, float y) { return arithmetic::power(x, y); }
+// Of what is wider, rounded last.
 template <class Y>
 float library_power(float x, Y y) {
   return static_cast<float>(std::pow(static_cast<double>(x), static_cast<double>(y)));
@@ -82,8 +67,9 @@ float library_power(float x, Y y) {
 template <class Y>
 class PowerOfRows final : public BlockKernel {
  public:
-  PowerOfRows(const Step& step, bool finite)
+  PowerOfRows(const Step& step, const CoreSet& cores, bool finite)
       : BlockKernel(step, {sizeof(float), sizeof(Y)}, sizeof(float)),
+        core_(cores.pair_loop()),
         finite_(finite),
         only_(step.input(1).elements == 1) {}
 
@@ -113,11 +99,14 @@ class PowerOfRows final : public BlockKernel {
       each([](float x) { return x * x; });
     } else if (!finite_ && y == 3) {
       each([](float x) { return x * x * x; });
+    } else if constexpr (std::is_same_v<Y, float>) {
+      library_powers(core_, first, &y, true, target, count);
     } else {
       each([y](float x) { return library_power(x, y); });
     }
   }
 
+  PairLoopCore core_;
   bool finite_, only_;
 };
 
@@ -126,8 +115,8 @@ void require_one(const Step& step, bool one_exponent) {
 }
 
 template <class Y>
-std::unique_ptr<Kernel> make_wide_power(const Step& step, bool one_exponent) {
-  if (one_exponent) return std::make_unique<PowerOfRows<Y>>(step, false);
+std::unique_ptr<Kernel> make_wide_power(const Step& step, const CoreSet& cores, bool one_exponent) {
+  if (one_exponent) return std::make_unique<PowerOfRows<Y>>(step, cores, false);
   const auto block = [](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* first = reinterpret_cast<const float*>(in[0]);
     const auto* second = reinterpret_cast<const Y*>(in[1]);
@@ -137,12 +126,12 @@ std::unique_ptr<Kernel> make_wide_power(const Step& step, bool one_exponent) {
   return make_blocks(step, {sizeof(float), sizeof(Y)}, sizeof(float), BlockFunction(block));
 }
 
-std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
+std::unique_ptr<Kernel> make_real_power(const Step& step, const CoreSet& cores, bool one_exponent) {
   if (step.rule("power") == "binary64_products_or_library") {
     switch (step.input(1).type) {
-      case Type::s32: return make_wide_power<int32_t>(step, one_exponent);
-      case Type::s64: return make_wide_power<int64_t>(step, one_exponent);
-      case Type::f64: return make_wide_power<double>(step, one_exponent);
+      case Type::s32: return make_wide_power<int32_t>(step, cores, one_exponent);
+      case Type::s64: return make_wide_power<int64_t>(step, cores, one_exponent);
+      case Type::f64: return make_wide_power<double>(step, cores, one_exponent);
       default: return nullptr;
     }
   }
@@ -150,15 +139,20 @@ std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
   const bool finite = rule == "finite_products_or_library", plain = rule == "binary32_products_or_library";
   require(finite || plain || rule == "library", "no native rule for this slot");
   if (!plain) require_one(step, one_exponent);
-  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows<float>>(step, finite);
-  return make_zip<float, float>(step, [](float x, float y) { return arithmetic::power(x, y); });
+  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows<float>>(step, cores, finite);
+  require(step.input(1).type == Type::f32, "no native kernel for these types");
+  const auto block = [core = cores.pair_loop()](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    library_powers(core, reinterpret_cast<const float*>(in[0]), reinterpret_cast<const float*>(in[1]), false,
+                   reinterpret_cast<float*>(out), count);
+  };
+  return make_blocks(step, {sizeof(float), sizeof(float)}, sizeof(float), BlockFunction(block));
 }
 
-std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
   // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
   const Type type = step.input(0).type;
-  if (type == Type::f32 && step.output().type == type) return make_real_power(step, one_exponent);
+  if (type == Type::f32 && step.output().type == type) return make_real_power(step, cores, one_exponent);
   if (type != Type::s32 || step.output().type != type || step.rules.count("power")) return nullptr;
   require_one(step, one_exponent);
   return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {

@@ -6,7 +6,6 @@
 
 #include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
-#include "arithmetic/rational.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
@@ -14,8 +13,6 @@
 
 namespace bittrue {
 namespace {
-
-namespace rational = arithmetic::rational;
 
 void require_single_operations(const Step& step) {
   require(step.rule("real_function") == "binary32_single_operations", "no native rule for this slot");
@@ -85,30 +82,30 @@ std::unique_ptr<Kernel> make_single(const Step& step, Function function) {
   return make_map<float, float>(step, function);
 }
 
-template <class Grouped, class Rest>
-std::unique_ptr<Kernel> make_grouped(const Step& step, Grouped grouped, Rest rest) {
+template <class Rest>
+std::unique_ptr<Kernel> make_grouped(const Step& step, const CoreSet& cores, RealLoop::Function function, Rest rest) {
   require_single_operations(step);
-  return make_grouped_map(step, grouped, rest);
+  return make_grouped_map(step, grouped_loop(cores, {function}), rest);
 }
 
-std::unique_ptr<Kernel> make_acos(const Step& step, const CoreSet&) {
-  return make_grouped(step, [](float x) { return rational::acos(x); }, [](float x) { return arithmetic::acos(x); });
+std::unique_ptr<Kernel> make_acos(const Step& step, const CoreSet& cores) {
+  return make_grouped(step, cores, RealLoop::arc_cosine, [](float x) { return arithmetic::acos(x); });
 }
 
 std::unique_ptr<Kernel> make_acosh(const Step& step, const CoreSet&) {
   return make_single(step, [](float x) { return arithmetic::acosh(x); });
 }
 
-std::unique_ptr<Kernel> make_asin(const Step& step, const CoreSet&) {
-  return make_grouped(step, [](float x) { return rational::asin(x); }, [](float x) { return arithmetic::asin(x); });
+std::unique_ptr<Kernel> make_asin(const Step& step, const CoreSet& cores) {
+  return make_grouped(step, cores, RealLoop::arc_sine, [](float x) { return arithmetic::asin(x); });
 }
 
 std::unique_ptr<Kernel> make_asinh(const Step& step, const CoreSet&) {
   return make_single(step, [](float x) { return arithmetic::asinh(x); });
 }
 
-std::unique_ptr<Kernel> make_atan(const Step& step, const CoreSet&) {
-  return make_grouped(step, [](float x) { return rational::atan(x); }, [](float x) { return arithmetic::atan(x); });
+std::unique_ptr<Kernel> make_atan(const Step& step, const CoreSet& cores) {
+  return make_grouped(step, cores, RealLoop::arc_tangent, [](float x) { return arithmetic::atan(x); });
 }
 
 std::unique_ptr<Kernel> make_atanh(const Step& step, const CoreSet&) {

@@ -2,15 +2,17 @@
 
 #include <cmath>
 
+#include "arithmetic/double_words.h"
 #include "arithmetic/rational.h"
+#include "arithmetic/rational_wide.h"
 
 namespace bittrue::real_loops {
 namespace {
 
 namespace rational = arithmetic::rational;
 
-template <class Function>
-inline void each(const float* x, float* out, int64_t count, const Function& function) {
+template <class T, class Function>
+inline void each(const T* x, T* out, int64_t count, const Function& function) {
   for (int64_t i = 0; i < count; ++i) out[i] = function(x[i]);
 }
 
@@ -30,6 +32,25 @@ void turning(const float* x, float* out, int64_t count) {
 void rational_sin(const float* x, float* out, int64_t count) { turning<rational::Sine>(x, out, count); }
 
 void rational_cos(const float* x, float* out, int64_t count) { turning<rational::Cosine>(x, out, count); }
+
+void wide_function(WideFunction function, const double* x, double* out, int64_t count) {
+  namespace wide = arithmetic::rational_wide;
+  switch (function) {
+    case WideFunction::exp: return each(x, out, count, wide::exp);
+    case WideFunction::log: return each(x, out, count, wide::log);
+    case WideFunction::tanh: return each(x, out, count, wide::tanh);
+    case WideFunction::logistic: return each(x, out, count, [](double v) { return wide::logistic(v, wide::exp); });
+  }
+}
+
+void power_of_positive(const float* x, float exponent, float* out, int64_t count) {
+  namespace words = arithmetic::double_words;
+  if (exponent == std::trunc(exponent) && exponent >= -3 && exponent <= 7) {
+    const auto whole = static_cast<int>(exponent);
+    return each(x, out, count, [whole](float v) { return words::products(v, whole); });
+  }
+  each(x, out, count, [exponent](float v) { return words::power_of_positive(v, exponent); });
+}
 
 void leaky_relu(const float* x, const float* slopes, float* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = x[i] >= 0 ? x[i] : x[i] * slopes[i];

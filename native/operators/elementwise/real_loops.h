@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "operators/core/blocks.h"
+#include "operators/elementwise/grouped_map.h"
 
 namespace bittrue {
 namespace real_loops {
@@ -13,6 +14,13 @@ namespace real_loops {
 // out[i] = the function of x[i], of groups of four.
 void rational_sin(const float* x, float* out, int64_t count);
 void rational_cos(const float* x, float* out, int64_t count);
+
+// out[i] = the function of arithmetic/rational_wide of x[i]; out may be x.
+enum class WideFunction : uint8_t { exp, log, tanh, logistic };
+void wide_function(WideFunction function, const double* x, double* out, int64_t count);
+
+// out[i] = x[i]^exponent as arithmetic/double_words has it, of finite numbers above 0; out may be x.
+void power_of_positive(const float* x, float exponent, float* out, int64_t count);
 
 // x times the slope below zero, none of which is NaN.
 void leaky_relu(const float* x, const float* slopes, float* out, int64_t count);
@@ -32,6 +40,19 @@ void leaky_relu(const float* x, const float* slopes, float* out, int64_t count);
 // The same as a function(from, to, count).
 inline auto grouped_loop(const CoreSet& cores, const RealLoop& loop) {
   return [loop, core = cores.real_loop()](const float* x, float* out, int64_t count) { core(loop, x, out, count); };
+}
+
+// Whether the step has a function of arithmetic/rational_wide, and its kernel: `rest` gives what has no neighbour.
+[[gnu::cold]] inline bool in_pairs(const Step& step) {
+  const auto found = step.rules.find("real_function");
+  return found != step.rules.end() && found->second == "binary64_in_pairs";
+}
+template <class Rest>
+std::unique_ptr<Kernel> make_paired_map(const Step& step, real_loops::WideFunction function, Rest rest) {
+  const auto pairs = [function](const double* x, double* out, int64_t count) {
+    real_loops::wide_function(function, x, out, count);
+  };
+  return make_grouped_map<double>(step, pairs, rest);
 }
 
 }  // namespace bittrue

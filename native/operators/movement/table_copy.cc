@@ -60,6 +60,11 @@ TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk)
     : TableCopy({std::make_move_iterator(axes.begin()), std::make_move_iterator(axes.end() - 1)},
                 static_cast<int64_t>(axes.back().source.size()), axes.back().target, chunk) {
   last_ = std::move(axes.back().source);
+  // The longest stretch that is one piece of the source.
+  for (int64_t first = 0, end = 0; first < count_ && stride_ == chunk_; first = end) {
+    for (end = first + 1; end < count_ && last_[end] == last_[end - 1] + chunk_;) ++end;
+    if (end - first > std::max<int64_t>(3, piece_end_ - piece_)) piece_ = first, piece_end_ = end;
+  }
   bool doubled = stride_ == chunk_ && count_ > 0 && count_ % 2 == 0;
   for (int64_t i = 0; i < count_ && doubled; ++i) doubled = last_[i] == last_[0] + i / 2 * chunk_;
   if (!doubled) return;
@@ -114,8 +119,14 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
           continue;
         }
         if (parts == 1 && stride_ == chunk_) last_from = row, last_to = at;
-        copy_(source + row, table + first, target + at + first * stride_, stride_, std::min(part, count_ - first),
-              chunk_);
+        const int64_t last = std::min(count_, first + part);
+        const int64_t low = std::clamp(piece_, first, last), high = std::clamp(piece_end_, low, last);
+        uint8_t* to_row = target + at;
+        copy_(source + row, table + first, to_row + first * stride_, stride_, low - first, chunk_);
+        if (high > low) {
+          std::memcpy(to_row + low * stride_, source + row + table[low], static_cast<size_t>((high - low) * chunk_));
+        }
+        copy_(source + row, table + high, to_row + high * stride_, stride_, last - high, chunk_);
       }
     }
   });

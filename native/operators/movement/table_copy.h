@@ -32,6 +32,7 @@ class TableCopy {
   std::vector<int64_t> last_;
   int64_t count_, stride_, chunk_, rows_ = 1;
   Rows copy_;
+  int64_t piece_ = 0, piece_end_ = 0;  // positions of the last axis that are one piece of the source
 };
 
 // 0, step, 2 * step, ...: the table of an axis that is copied as it is.

@@ -658,11 +658,29 @@ class GlobalMax final : public WholePlanes {
   void run(const Run& run) const override {
     for_planes(run, [&](const float* in, int64_t count, float* out) {
       for (int64_t p = 0; p < count; ++p) {
-        float largest = std::numeric_limits<float>::lowest();
-        for (int64_t i = 0; i < size_; ++i) largest = largest < in[p * size_ + i] ? in[p * size_ + i] : largest;
-        out[p] = largest;
+        out[p] = largest(in + p * size_);
       }
     });
+  }
+
+ private:
+  // In lanes: the order of equal numbers shows in zeros alone.
+  float largest(const float* x) const {
+    constexpr int64_t kLanes = 32;
+    constexpr float kLowest = std::numeric_limits<float>::lowest();
+    const auto larger = [](float kept, float next) { return kept < next ? next : kept; };
+    float lanes[kLanes], found = kLowest;
+    std::fill_n(lanes, kLanes, kLowest);
+    int64_t i = 0;
+    for (; i + kLanes <= size_; i += kLanes) {
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] = larger(lanes[k], x[i + k]);
+    }
+    for (; i < size_; ++i) found = larger(found, x[i]);
+    for (const float lane : lanes) found = larger(found, lane);
+    if (found != 0.0f) return found;
+    found = kLowest;
+    for (i = 0; i < size_; ++i) found = larger(found, x[i]);
+    return found;
   }
 };
 

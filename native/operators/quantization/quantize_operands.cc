@@ -160,13 +160,16 @@ class QuantizeByOperands final : public Kernel {
  public:
   QuantizeByOperands(const Step& step, const CoreSet& cores)
       : slices_(step, step.output().type),
-        halves_(step.input(0).type == Type::f16),
+        halves_(step.texts.count("source") != 0),
         wraps_(step.rule("to_integer") == "even_wrap"),
         quantize_(cores.quantize_reals()),
         widen_(cores.widen_halves()) {
     require(step.rule("quotient") == "binary32" && (wraps_ || step.rule("to_integer") == "clamp_even") &&
                 step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
             "no native rule for these slots");
+    require(
+        halves_ ? step.text("source") == "f16" && step.input(0).type == Type::bytes2 : step.input(0).type == Type::f32,
+        "no native kernel for these types");
     low_ = static_cast<int32_t>(step.integer("low", -65536, 65536));
     high_ = static_cast<int32_t>(step.integer("high", -65536, 65536));
     flip_ = flip_of(step.output().type);
@@ -392,7 +395,6 @@ class DynamicQuantizeLinear final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores) {
-  if (step.input(0).type != Type::f32 && step.input(0).type != Type::f16) return nullptr;
   switch (step.output().type) {
     case Type::s8:
     case Type::u8: return std::make_unique<QuantizeByOperands<uint8_t>>(step, cores);

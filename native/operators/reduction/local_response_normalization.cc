@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cmath>
 
+#include "arithmetic/elementary.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/real_loops.h"
 #include "operators/layers/real_finish.h"
 
 namespace bittrue {
@@ -51,7 +53,81 @@ class LocalResponseNormalization final : public Kernel {
   int64_t depth_ = 0, rows_ = 0, radius_ = 0;
 };
 
+// binary32_lanes: channels first, sums of a moving window. Sums that are not positive and finite are left to the reference.
+class RunningResponse final : public Kernel {
+ public:
+  explicit RunningResponse(const Step& step)
+      : bias_(static_cast<float>(step.real("bias"))), exponent_(-static_cast<float>(step.real("beta"))) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
+    require(in.type == Type::f32 && out.type == Type::f32 && in.rank() >= 2 && in.shape == out.shape && in.dense() &&
+                out.dense() && in.elements > 0,
+            "both sides must be real, dense and equal in shape");
+    size_ = step.integer("size", 1, int64_t{1} << 31);
+    channels_ = in.shape[1];
+    positions_ = in.elements / in.shape[0] / channels_;
+    elements_ = in.elements;
+    share_ = static_cast<float>(step.real("alpha")) / static_cast<float>(size_);
+    require(std::isfinite(share_) && std::fabs(exponent_) < 0x1p20f, "numbers that are no usual ones");
+  }
+
+  void run(const Run& run) const override {
+    const int64_t pieces = (positions_ + kPiece - 1) / kPiece, images = elements_ / channels_ / positions_;
+    std::atomic<bool> known{true};
+    run.pool.parallel(images * pieces, elements_ < kAlone ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
+      const int64_t first = task % pieces * kPiece, begin = task / pieces * channels_ * positions_ + first;
+      if (!piece(run, worker, begin, std::min(kPiece, positions_ - first))) {
+        known.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!known.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  static constexpr int64_t kPiece = 1024, kAlone = 20000;
+
+  bool piece(const Run& run, int worker, int64_t begin, int64_t count) const {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t before = (size_ - 1) / 2, after = size_ - 1 - before;
+    float sums[kPiece], powers[kPiece];
+    std::fill_n(sums, count, bias_);
+    // A channel that is none adds nothing: sums are no zeros.
+    const auto add = [&](int64_t channel, float share) {
+      if (channel < 0 || channel >= channels_) return;
+      const float* x = in + begin + channel * positions_;
+      for (int64_t i = 0; i < count; ++i) sums[i] += share * (x[i] * x[i]);
+    };
+    for (int64_t c = 0; c < std::min(after, channels_); ++c) add(c, share_);
+    const int64_t all = elements_ / 4 * 4;
+    for (int64_t c = 0; c < channels_; ++c) {
+      run.check(worker);
+      add(c + after, share_);
+      add(c - 1 - before, -share_);
+      uint32_t odd = 0;
+      for (int64_t i = 0; i < count; ++i) odd |= !((sums[i] > 0) & (sums[i] < __builtin_inff()));
+      if (odd != 0) return false;
+      real_loops::power_of_positive(sums, exponent_, powers, count);
+      const int64_t at = begin + c * positions_;
+      // The last one to three of all numbers are the C library's.
+      for (int64_t i = std::max<int64_t>(0, all - at); i < count; ++i)
+        powers[i] = arithmetic::power(sums[i], exponent_);
+      uint32_t missing = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        out[at + i] = in[at + i] * powers[i];
+        missing |= out[at + i] != out[at + i];
+      }
+      if (missing != 0) return false;
+    }
+    return true;
+  }
+
+  float bias_, exponent_, share_ = 0;
+  int64_t size_ = 0, channels_ = 0, positions_ = 0, elements_ = 0;
+};
+
 std::unique_ptr<Kernel> make_local_response_normalization(const Step& step, const CoreSet&) {
+  if (step.rules.count("real_normalization") != 0) return std::make_unique<RunningResponse>(step);
   return std::make_unique<LocalResponseNormalization>(step);
 }
 

@@ -194,7 +194,9 @@ class MomentNormalization final : public Kernel {
       along[axis] = true;
     }
     places_ = firsts_ = {0};
-    for (int axis = 0; axis < in.rank(); ++axis) {
+    int outer = in.rank();
+    while (outer > 0 && along[outer - 1]) inner_ *= in.shape[--outer];
+    for (int axis = 0; axis < outer; ++axis) {
       std::vector<int64_t>& table = along[axis] ? places_ : firsts_;
       std::vector<int64_t> longer;
       for (const int64_t place : table) {
@@ -208,26 +210,33 @@ class MomentNormalization final : public Kernel {
   std::string note() const override { return "rows in packets"; }
 
   void run(const Run& run) const override {
-    const auto count = static_cast<int64_t>(places_.size());
+    const int64_t count = length();
     const auto divisor = static_cast<float>(count);
     for_rows(run, static_cast<int64_t>(firsts_.size()), count, [&](int64_t row, int worker) {
       const float* in = reals(run, 0) + firsts_[row];
       float* out = results(run, 0) + firsts_[row];
       auto* line = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
-      for (int64_t i = 0; i < count; ++i) line[i] = in[places_[i]];
+      float* to = line;
+      for (const int64_t place : places_) to = std::copy_n(in + place, inner_, to);
       const float mean = packet_sum([line](int64_t i) { return line[i]; }, count, row * count) / divisor;
       for (int64_t i = 0; i < count; ++i) line[i] -= mean;
       const auto square = [line](int64_t i) { return line[i] * line[i]; };
       const float deviation = std::sqrt(packet_sum(square, count, 0) / divisor);
-      for (int64_t i = 0; i < count; ++i) out[places_[i]] = line[i] / deviation;
+      const float* from = line;
+      for (const int64_t place : places_) {
+        for (int64_t i = 0; i < inner_; ++i) out[place + i] = from[i] / deviation;
+        from += inner_;
+      }
       return deviation > 0 && deviation - deviation == 0.0f;
     });
   }
 
  private:
-  int64_t worker_bytes() const { return (static_cast<int64_t>(places_.size()) * 4 + 63) / 64 * 64; }
+  int64_t length() const { return static_cast<int64_t>(places_.size()) * inner_; }
+  int64_t worker_bytes() const { return (length() * 4 + 63) / 64 * 64; }
 
-  std::vector<int64_t> places_, firsts_;  // of a row's elements, and of the rows
+  std::vector<int64_t> places_, firsts_;  // of a row's pieces of `inner_` neighbours, and of the rows
+  int64_t inner_ = 1;
 };
 
 std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet& cores) {

@@ -1,11 +1,14 @@
 #include "operators/reduction/softmax.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "arithmetic/rational_wide.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
@@ -104,9 +107,91 @@ class RealSoftmax final : public Kernel {
   int64_t rows_ = 0, length_ = 1;
 };
 
+// binary64_in_pairs. Rows with NaN, or without a finite largest number, are left to the reference.
+class WideSoftmax final : public Kernel {
+ public:
+  WideSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f64 && out.type == Type::f64, "no native kernel for these types");
+    require(logarithm || step.real("beta") == 1, "no native factor");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "rows must lie side by side and fill both sides");
+    rows_ = view[0], length_ = view[1];
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const double*>(run.inputs[0]);
+    auto* out = reinterpret_cast<double*>(run.outputs[0]);
+    std::atomic<bool> known{true};
+    run.pool.parallel(rows_, rows_ * length_ < kParallelReals ? 1 : run.pool.threads(), [&](int64_t row, int worker) {
+      const bool odd_end = row == rows_ - 1 && rows_ * length_ % 2 != 0;
+      if (!one(run, worker, in + row * length_, out + row * length_, odd_end)) {
+        known.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!known.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  static constexpr int64_t kPiece = 1024;
+
+  bool one(const Run& run, int worker, const double* in, double* out, bool odd_end) const {
+    double largest = in[0];
+    bool numbers = true;
+    for (int64_t i = 0; i < length_; ++i) {
+      numbers &= in[i] == in[i];
+      largest = largest < in[i] ? in[i] : largest;
+    }
+    if (!numbers || !std::isfinite(largest)) return false;
+    // Lanes of pairs: of a single row four sets in turn.
+    const int64_t sets = rows_ == 1 ? 4 : 1, whole = length_ / 2 * 2;
+    double lanes[4][2] = {}, last = 0;
+    for (int64_t begin = 0; begin < length_; begin += kPiece) {
+      run.check(worker);
+      const int64_t count = std::min(kPiece, length_ - begin);
+      double powers[kPiece];
+      for (int64_t i = 0; i < count; ++i) powers[i] = in[begin + i] - largest;
+      if (logarithm_) std::copy_n(powers, count, out + begin);
+      const bool ends = odd_end && begin + count == length_;
+      const double difference = powers[count - 1];
+      real_loops::wide_function(real_loops::WideFunction::exp, powers, powers, count);
+      if (ends) powers[count - 1] = arithmetic::rational_wide::library_exp(difference);
+      if (!logarithm_) std::copy_n(powers, count, out + begin);
+      for (int64_t i = 0; i < count; i += 2) {
+        if (begin + i == whole) {
+          last = powers[i];
+          break;
+        }
+        // Adding to 0 leaves the first powers as they are: none is -0.
+        double* lane = lanes[(begin + i) / 2 % sets];
+        lane[0] += powers[i], lane[1] += powers[i + 1];
+      }
+    }
+    const int64_t used = std::min(sets, whole / 2);
+    for (int64_t set = used - 1; set > 0; --set) {
+      for (int64_t k = 0; k < 2; ++k) lanes[set - 1][k] += lanes[set][k];
+    }
+    double sum = lanes[0][0] + lanes[0][1];
+    if (whole < length_) sum += last;
+    if (!logarithm_) {
+      for (int64_t i = 0; i < length_; ++i) out[i] /= sum;
+      return true;
+    }
+    const double log_sum = arithmetic::rational_wide::library_log(std::max(sum, static_cast<double>(1e-20f)));
+    for (int64_t i = 0; i < length_; ++i) out[i] -= log_sum;
+    return true;
+  }
+
+  bool logarithm_;
+  int64_t rows_ = 0, length_ = 1;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
+  if (step.rule("real_softmax") == "binary64_in_pairs") return std::make_unique<WideSoftmax>(step, logarithm);
   if (softmax_lanes(step) != 0) return make_softmax_along(step, cores, logarithm);
   return std::make_unique<RealSoftmax>(step, logarithm);
 }

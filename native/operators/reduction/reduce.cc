@@ -28,6 +28,7 @@ struct Smallest {
 // The largest integer, and with `flip` -1 the smallest one, whose flipped bits are the largest.
 template <class T>
 struct Extreme {
+  static constexpr bool kInteger = true;
   explicit Extreme(bool largest)
       : flip(static_cast<T>(largest ? 0 : -1)), start(static_cast<T>(std::numeric_limits<T>::lowest() ^ flip)) {}
   T operator()(T kept, T x) const { return (x ^ flip) > (kept ^ flip) ? x : kept; }
@@ -144,6 +145,30 @@ float extreme_of_row(float kept, const float* x, int64_t length, const InOrder& 
   return any == 0 && found != 0.0f ? found : in_order(kept);
 }
 
+// The same of integers, in any order.
+template <class T>
+T extreme_of_row(const Extreme<T>& extreme, const T* x, int64_t length) {
+  constexpr int64_t kLanes = 64 / sizeof(T);
+  const T flip = extreme.flip;
+  T lanes[kLanes], found = static_cast<T>(x[0] ^ flip);
+  std::fill(lanes, lanes + kLanes, found);
+  int64_t i = 0;
+  for (; i + kLanes <= length; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const T next = static_cast<T>(x[i + k] ^ flip), lane = lanes[k];
+      lanes[k] = next > lane ? next : lane;
+    }
+  }
+  for (; i < length; ++i) found = std::max(found, static_cast<T>(x[i] ^ flip));
+  for (int64_t k = 0; k < kLanes; ++k) found = std::max(found, lanes[k]);
+  return static_cast<T>(found ^ flip);
+}
+
+template <class Operation, class = void>
+constexpr bool kIntegerExtreme = false;
+template <class Operation>
+constexpr bool kIntegerExtreme<Operation, std::void_t<decltype(Operation::kInteger)>> = true;
+
 constexpr int64_t kShortestRow = 64;      // that is worth lanes
 constexpr int64_t kLongestRow = 1 << 20;  // that no run has to be stopped in
 
@@ -161,9 +186,17 @@ class Reduce final : public Kernel {
   }
 
   void run(const Run& run) const override {
+    const int64_t length = reduction_.count();
+    const bool by_rows = reduction_.rows() && length >= kShortestRow && length <= kLongestRow;
+    if constexpr (kIntegerExtreme<Operation>) {
+      if (by_rows) {
+        reduction_.run_parts(run, length, operation_.start,
+                             [&](T, const T* x) { return extreme_of_row(operation_, x, length); });
+        return;
+      }
+    }
     if constexpr (kKeepsExtreme<Operation>) {
-      const int64_t length = reduction_.count();
-      if (reduction_.rows() && length >= kShortestRow && length <= kLongestRow) {
+      if (by_rows) {
         reduction_.run_parts(run, length, operation_.start, [&](float start, const float* x) {
           return extreme_of_row<Operation>(from_first_ ? x[0] : start, x, length, [&](float kept) {
             for (int64_t i = 0; i < length; ++i) kept = operation_(kept, x[i]);

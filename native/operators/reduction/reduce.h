@@ -60,12 +60,12 @@ class Reduction {
   }
 
   // For every output over rows of memory, part after part of `length` neighbours: out = part(out, elements), from `start`.
-  template <class Part>
-  void run_parts(const Run& run, int64_t length, float start, const Part& part) const {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+  template <class T, class Part>
+  void run_parts(const Run& run, int64_t length, T start, const Part& part) const {
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     parallel(run, outputs_, [&](int64_t index, int worker) {
-      const float* base = in + offset(kept_, index);
+      const T* base = in + offset(kept_, index);
       out[index] = start;
       for (int64_t r = 0; r < count_; r += length) {
         run.check(worker);
@@ -143,6 +143,12 @@ class Reduction {
       for (int64_t begin = from_first && r == 0 ? 1 : 0; begin < inner_; begin += kPiece) {
         run.check(worker);
         const int64_t end = at + std::min(inner_, begin + kPiece);
+        if constexpr (kOutputs == 1) {  // sums of integers become vectors
+          Acc kept = value[0];
+          for (int64_t j = at + begin; j < end; ++j) kept = operation(kept, static_cast<Acc>(base[0][j]));
+          value[0] = kept;
+          continue;
+        }
         for (int64_t j = at + begin; j < end; ++j) {
           for (int k = 0; k < kOutputs; ++k) value[k] = operation(value[k], static_cast<Acc>(base[k][j]));
         }

@@ -39,7 +39,7 @@ class TopK final : public Kernel {
 
   void run(const Run& run) const override {
     if (count_ == 0) return;
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_floating_point_v<T>) {
       if (searched_ && has_nan(run)) throw Undefined();
     }
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
@@ -47,56 +47,46 @@ class TopK final : public Kernel {
       const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
       T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
       uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
-      if constexpr (std::is_same_v<T, float>) {
-        auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
+      const auto fill = [&](auto* best, const auto& make, const auto& place_of, const auto& before) {
         if (heap_) {
-          for (int64_t i = 0; i < dimension_; ++i) keys[i] = key_of(x, i);
-          fill_heap(keys, std::greater<>());
+          for (int64_t i = 0; i < dimension_; ++i) best[i] = make(i);
+          fill_heap(best, before);
         } else {
-          sort_keys(run, worker, x, keys);
+          keep_best(run, worker, x, best, make, place_of, before);
         }
         for (int64_t i = 0; i < count_; ++i) {
-          const auto position = static_cast<int32_t>(~keys[i]);
+          const int32_t position = place_of(best[i]);
           values[i * inner] = x[position * inner];
           put(places + i * inner * position_bytes_, position);
         }
-        return;
-      }
-      auto* order = reinterpret_cast<int32_t*>(run.scratch) + 2 * worker * dimension_;
-      for (int64_t i = 0; i < dimension_; ++i) order[i] = static_cast<int32_t>(i);
-      const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
-        const T one = x[a * inner], other = x[b * inner];
-        const bool nan_one = one != one, nan_other = other != other;
-        if (nan_one != nan_other) return nan_other;
-        if (one == other || nan_one) return a < b;
-        return largest == (one > other);
       };
-      if (heap_) {
-        fill_heap(order, before);
-      } else if (dimension_ < kLong) {
-        std::partial_sort(order, order + count_, order + dimension_, before);
+      auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
+      if constexpr (std::is_same_v<T, float>) {
+        fill(
+            keys, [&](int64_t i) { return key_of(x, i); }, [](uint64_t key) { return static_cast<int32_t>(~key); },
+            std::greater<>());
       } else {
-        std::partial_sort(order, order + count_, order + dimension_, [&](int32_t a, int32_t b) {
-          run.check(worker);
-          return before(a, b);
-        });
-      }
-      for (int64_t i = 0; i < count_; ++i) {
-        values[i * inner] = x[order[i] * inner];
-        put(places + i * inner * position_bytes_, order[i]);
+        const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
+          const T one = x[a * inner], other = x[b * inner];
+          const bool nan_one = one != one, nan_other = other != other;
+          if (nan_one != nan_other) return nan_other;
+          if (one == other || nan_one) return a < b;
+          return largest == (one > other);
+        };
+        fill(
+            reinterpret_cast<int32_t*>(keys), [](int64_t i) { return static_cast<int32_t>(i); },
+            [](int32_t place) { return place; }, before);
       }
     });
   }
 
  private:
-  static constexpr int64_t kLong = 1 << 16;
-
   bool has_nan(const Run& run) const {
-    const auto* x = reinterpret_cast<const float*>(run.inputs[0]);
+    const auto* x = reinterpret_cast<const T*>(run.inputs[0]);
     std::atomic<bool> found{false};
     run.pool.parallel(rows_, [&](int64_t row, int) {
-      const float *from = x + row * dimension_, *to = from + dimension_;
-      if (std::any_of(from, to, [](float value) { return value != value; }))
+      const T *from = x + row * dimension_, *to = from + dimension_;
+      if (std::any_of(from, to, [](T value) { return value != value; }))
         found.store(true, std::memory_order_relaxed);
     });
     return found.load(std::memory_order_relaxed);
@@ -112,26 +102,52 @@ class TopK final : public Kernel {
     return uint64_t{number != number ? 0 : turned} << 32 | ~static_cast<uint32_t>(i);
   }
 
-  // Those of the first `count_` elements. Most others are no better than the worst of them so far, which stands first.
-  void sort_keys(const Run& run, int worker, const float* x, uint64_t* keys) const {
-    const std::greater<> above;
-    for (int64_t i = 0; i < count_; ++i) keys[i] = key_of(x, i);
-    std::make_heap(keys, keys + count_, above);
-    const auto worst_of_all = [&] { return x[static_cast<int32_t>(~keys[0]) * inner_]; };
-    float worst = worst_of_all();
-    for (int64_t i = count_; i < dimension_; ++i) {
-      if (i % kLong == 0) run.check(worker);
-      const float value = x[i * inner_];
-      const bool better = largest_ ? value > worst : value < worst;
-      if (!better && worst == worst) continue;
-      const uint64_t key = key_of(x, i);
-      if (key < keys[0]) continue;
-      std::pop_heap(keys, keys + count_, above);
-      keys[count_ - 1] = key;
-      std::push_heap(keys, keys + count_, above);
-      worst = worst_of_all();
+  // The first element from `i` on that may be better than `worst`; most are not, and are looked at many at a time.
+  int64_t next_better(const Run& run, int worker, const T* x, int64_t i, T worst) const {
+    constexpr int64_t kTogether = 32, kLong = 1 << 16;
+    for (; inner_ == 1 && worst == worst && i + kTogether <= dimension_; i += kTogether) {
+      if (i % kLong < kTogether) run.check(worker);
+      int32_t any = 0;
+      if (largest_) {
+        for (int64_t k = 0; k < kTogether; ++k) any |= static_cast<int32_t>(x[i + k] > worst);
+      } else {
+        for (int64_t k = 0; k < kTogether; ++k) any |= static_cast<int32_t>(x[i + k] < worst);
+      }
+      if (any != 0) break;
     }
-    std::sort_heap(keys, keys + count_, above);
+    for (; i < dimension_ && worst == worst; ++i) {
+      if (i % kLong == 0) run.check(worker);
+      const T value = x[i * inner_];
+      if (largest_ ? value > worst : value < worst) break;
+    }
+    return i;
+  }
+
+  // The first `count_` of the order of make(i): few in their order, many in a heap, whose worst one so far stands in front.
+  template <class Element, class Make, class Place, class Before>
+  void keep_best(const Run& run, int worker, const T* x, Element* best, const Make& make, const Place& place_of,
+                 const Before& before) const {
+    constexpr int64_t kFew = 32;
+    Element* const end = best + count_;
+    for (int64_t i = 0; i < count_; ++i) best[i] = make(i);
+    const bool few = count_ <= kFew;
+    few ? std::sort(best, end, before) : std::make_heap(best, end, before);
+    const Element& worst = few ? end[-1] : best[0];
+    const auto next = [&](int64_t i) { return next_better(run, worker, x, i, x[place_of(worst) * inner_]); };
+    for (int64_t i = next(count_); i < dimension_; i = next(i + 1)) {
+      const Element candidate = make(i);
+      if (!before(candidate, worst)) continue;
+      if (few) {
+        Element* to = end - 1;
+        for (; to > best && before(candidate, to[-1]); --to) *to = to[-1];
+        *to = candidate;
+      } else {
+        std::pop_heap(best, end, before);
+        end[-1] = candidate;
+        std::push_heap(best, end, before);
+      }
+    }
+    if (!few) std::sort_heap(best, end, before);
   }
 
   void put(uint8_t* to, int32_t position) const {
@@ -192,6 +208,7 @@ std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
     case Type::s32: return std::make_unique<TopK<int32_t>>(step, rows, dimension, inner, count);
     case Type::s64: return std::make_unique<TopK<int64_t>>(step, rows, dimension, inner, count);
     case Type::f32: return std::make_unique<TopK<float>>(step, rows, dimension, inner, count);
+    case Type::f64: return std::make_unique<TopK<double>>(step, rows, dimension, inner, count);
     default: return nullptr;
   }
 }

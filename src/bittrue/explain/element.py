@@ -13,7 +13,7 @@ from ..names import by_number, did_you_mean
 from ..operators import Operator, Step, find
 from ..operators.core.functions import BILINEAR, IDENTITY
 from ..plan import Plan
-from ..runtime.graphs import carry_out, initial_state, untrusted
+from ..runtime.graphs import Untrusted, carry_out, initial_state
 from . import conversions, elementwise, lookup, windows
 from .decimals import place
 from .explanation import Explanation
@@ -138,7 +138,7 @@ def explain_site(site: Site) -> Explanation:
     work, found = Work(), None
     for narrator in narrators(site.step.operator):
         work = Work()
-        with untrusted(site.step.place):
+        with Untrusted(site.step.place):
             found = narrator(site, work)
         if found is not None:
             break

@@ -20,7 +20,7 @@ from ..operators.core.stopping import stopped_by
 from ..plan import Plan, PlanTensor
 from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule, Then, check_reads
-from .graphs import Graphs, State, carry_out, initial_state, untrusted, written
+from .graphs import Graphs, State, Untrusted, carry_out, initial_state, written
 from .isa import choose_isa, native_module
 from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed, reentered
 
@@ -63,7 +63,7 @@ class NativeExecutor:
         self._limit = iteration_limit
         # Variable tensors live in the program; between the stages of a run they pass through the state.
         self._shares_variables = state is not None or plan.later is not None
-        with untrusted(f"graph '{plan.name}'"):
+        with Untrusted(f"graph '{plan.name}'"):
             self._prepare(plan, passes, state)
 
     def _prepare(self, plan: Plan, passes: Sequence[str] | None, state: State | None) -> None:
@@ -455,7 +455,7 @@ class _Program:
         return value
 
     def _results(self) -> list[np.ndarray]:
-        with untrusted(f"graph '{self.plan.name}'"):
+        with Untrusted(f"graph '{self.plan.name}'"):
             values = [self._value(index) for index in self.plan.outputs]
         # Constants among the outputs belong to the plan.
         return [value if value.flags.writeable else value.copy() for value in values]
@@ -480,7 +480,7 @@ class _Program:
         if operator is None:
             raise KeyError(step.operator)
         world = (self._graphs.world(run),) if operator.worldly else ()
-        with untrusted(step.place):
+        with Untrusted(step.place):
             arguments = self._arguments(step)
         results = carry_out(self.plan, step, arguments, *world)
         if "fused_table" in step.arrays:

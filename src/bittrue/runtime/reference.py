@@ -13,7 +13,7 @@ from ..operators import Operator, Step, find
 from ..operators.core.stopping import stopped_by
 from ..plan import Plan
 from ..plan.schedule import check_reads
-from .graphs import Graphs, State, carry_out, untrusted, written
+from .graphs import Graphs, State, Untrusted, carry_out, written
 from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ReferenceExecutor:
         self, plan: Plan, *, state: State | None = None, iteration_limit: int = DEFAULT_ITERATION_LIMIT
     ) -> None:
         self.plan = plan
-        with untrusted(f"graph '{plan.name}'"):
+        with Untrusted(f"graph '{plan.name}'"):
             check_reads(plan)
             self.state = State(plan) if state is None else state
         self._limit = iteration_limit
@@ -91,7 +91,7 @@ class ReferenceExecutor:
         for index in plan.folded:
             observe(index, values[index])
         for position, (step, operator) in enumerate(zip(plan.steps, self._operators, strict=True)):
-            with untrusted(step.place):
+            with Untrusted(step.place):
                 arguments = [None if i is None else self._value(values, i) for i in step.inputs]
             try:
                 run.check()
@@ -105,7 +105,7 @@ class ReferenceExecutor:
                 values.pop(index, None)
             if after_step is not None:
                 after_step(position)
-        with untrusted(f"graph '{plan.name}'"):
+        with Untrusted(f"graph '{plan.name}'"):
             return [self._value(values, i) for i in plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
