@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -144,7 +145,8 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, inside: s
                     command, shell=True, env=environment, text=True, timeout=300, stdout=-1, stderr=subprocess.STDOUT
                 )
             assert done.returncode == (int(code[1]) if code else 0), done.stdout
-            assert_shown(expected, done.stdout, command)
+            # Pages were written on x86-64, whose tables have no such ending.
+            assert_shown(expected, done.stdout.replace(f"@{platform.machine()}", ""), command)
             count += 1
     assert count or page.startswith("guides/")
     return names
