@@ -276,8 +276,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b88p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
             ],
-            # logistic: e^-1.5 / (1 + e^-1.5) of binary32 numbers, rounded three times
-            "binary32_by_library": [["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"]],
+            # exp; logistic: e^-1.5 / (1 + e^-1.5) of binary32 numbers, rounded three times; tanh
+            "binary32_by_library": [
+                ["0x1.c8f878p-3", "0x1.0ef9dcp+1", "0x1.ceb088p+28"],
+                ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
             # cos, exp, log, logistic, sin, tanh
             "binary64_in_pairs": [
                 ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],
