@@ -103,6 +103,18 @@ def known_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> KnownSizes:
     return known
 
 
+def share_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+    """The graph whose equal nodes of sizes and places are one each."""
+    shared: Graph = importlib.import_module(_modules()["join_reshapes"]).share_sizes(graph, shapes(graph))
+    return shared
+
+
+def settle_reshapes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+    """The graph whose Reshapes read constants where they alone read sizes of other tensors."""
+    settled: Graph = importlib.import_module(_modules()["join_reshapes"]).settle_reshapes(graph, shapes(graph))
+    return settled
+
+
 def _with_unprepared(graph: Graph) -> Graph:
     """The graph whose nodes say which of their constants runtimes do not prepare (`computed_weights`): those that
     callers may replace, and those of two graphs further out or more.

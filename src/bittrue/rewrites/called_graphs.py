@@ -9,7 +9,7 @@ from ..graph import Graph, Node, Tensor
 from ..operators import find
 from ..operators.core.base import GraphUse
 from ..records import replace
-from . import KnownSizes, Shapes, known_sizes
+from . import KnownSizes, Shapes, known_sizes, settle_reshapes, share_sizes
 
 Rewritten = tuple[Graph, tuple[str, ...]]
 
@@ -87,8 +87,6 @@ def _with_branch(graph: Graph, number: int, inner: Graph, shapes: Callable[[Grap
     Source: ONNX Runtime 1.31.1, which has made equal nodes one in either graph by then, and settles what Reshapes read
     before it does so in both together.
     """
-    from .onnxruntime_optimizer.join_reshapes import settle_reshapes, share_sizes
-
     inner = replace(inner, called=True)
     return settle_reshapes(_inlined(share_sizes(graph, shapes), number, share_sizes(inner, shapes)), shapes)
 

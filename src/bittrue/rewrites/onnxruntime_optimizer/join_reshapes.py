@@ -7,7 +7,6 @@ The values are the same. Source: ONNX Runtime 1.31.1, ReshapeFusion; tests/onnx_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -58,18 +57,17 @@ def settle_targets(editor: Editor, shapes: Shapes) -> None:
             _drop(editor, concats[node])
 
 
-def share_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+def share_sizes(graph: Graph, shapes: Shapes) -> Graph:
     """The graph whose equal nodes of sizes and places are one each."""
-    editor = Editor(graph, shapes(graph))
+    editor = Editor(graph, shapes)
     share_equal(editor, only="s64")
     return editor.finish() if editor.touched else graph
 
 
-def settle_reshapes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Graph:
+def settle_reshapes(graph: Graph, shapes: Shapes) -> Graph:
     """The graph whose Reshapes read constants where they alone read a Concat of sizes."""
-    known = shapes(graph)
-    editor = Editor(graph, known)
-    settle_targets(editor, known)
+    editor = Editor(graph, shapes)
+    settle_targets(editor, shapes)
     return editor.finish() if editor.touched else graph
 
 
