@@ -1,7 +1,7 @@
 """Operators whose kernels take many elements at a time: rows longer than those of random models, against ONNX Runtime.
 
 Stems: abs acos asin atan exp log logistic tanh local_response_normalization max_pool pad power reduce_max reduce_min
-softmax log_softmax topk_v2.
+strided_slice softmax log_softmax space_to_depth topk_v2.
 """
 
 from __future__ import annotations
@@ -103,3 +103,15 @@ def test_neighbouring_channels(size: int, beta: float) -> None:
     for shape in ((2, 7, 5, 3), (1, 3, 1, 1), (1, 33, 40, 29)):
         x = _numbers(shape, 1e3)
         _both("LRN", {"x": x}, [F32], size=size, beta=beta, alpha=0.01, bias=0.7)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_every_second_element(dtype: type[np.generic]) -> None:
+    """Slices of each length up to three vectors, and images whose pixels become channels."""
+    for size in range(1, 26):
+        x = np.arange(3 * size).reshape(3, size).astype(dtype)
+        for first in range(min(2, size)):
+            numbers = {"FIRST": first, "LAST": size, "AXES": 1, "STEP": 2}
+            _both("Slice", {"x": x, **{name: np.array([n]) for name, n in numbers.items()}}, [dtype])
+    if dtype is np.float32:
+        _both("SpaceToDepth", {"x": _numbers((1, 3, 8, 28))}, [dtype], blocksize=2)

@@ -30,6 +30,7 @@ inline Vector64 interleave_low(Vector64 a, Vector64 b) { return BITTRUE_SHUFFLE(
 inline Vector64 interleave_high(Vector64 a, Vector64 b) { return BITTRUE_SHUFFLE(a, b, 1, 3); }
 
 // Every second number, of both.
+inline Vector32 even_lanes(Vector32 a, Vector32 b) { return BITTRUE_SHUFFLE(a, b, 0, 2, 4, 6); }
 inline Vector16 even_lanes(Vector16 a, Vector16 b) { return BITTRUE_SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14); }
 
 #undef BITTRUE_SHUFFLE

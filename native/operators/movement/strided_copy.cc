@@ -11,7 +11,17 @@ namespace {
 template <int Bytes>
 void copy_fixed(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride, int64_t count,
                 int64_t) {
-  for (int64_t i = 0; i < count; ++i, source += source_stride, target += target_stride) {
+  int64_t i = 0;
+  if constexpr (Bytes == sizeof(uint32_t)) {
+    // Every second number; what lies behind the last one is not read.
+    for (; source_stride == 8 && target_stride == 4 && i + 4 < count; i += 4, source += 32, target += 16) {
+      Vector32 numbers[2];
+      std::memcpy(numbers, source, sizeof numbers);
+      numbers[0] = even_lanes(numbers[0], numbers[1]);
+      std::memcpy(target, numbers, 16);
+    }
+  }
+  for (; i < count; ++i, source += source_stride, target += target_stride) {
     std::memcpy(target, source, Bytes);
   }
 }

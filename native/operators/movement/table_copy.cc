@@ -87,6 +87,17 @@ TableCopy::TableCopy(std::vector<TableAxis> outer, int64_t count, int64_t stride
   }
 }
 
+// Not inlined: rows without a piece, which may be short, would wait for registers.
+[[gnu::noinline]] void TableCopy::around_piece(const uint8_t* source, const int64_t* table, uint8_t* target,
+                                               int64_t first, int64_t last) const {
+  const int64_t low = std::clamp(piece_, first, last), high = std::clamp(piece_end_, low, last);
+  copy_(source, table + first, target + first * stride_, stride_, low - first, chunk_);
+  if (high > low) {
+    std::memcpy(target + low * stride_, source + table[low], static_cast<size_t>((high - low) * chunk_));
+  }
+  copy_(source, table + high, target + high * stride_, stride_, last - high, chunk_);
+}
+
 void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target, ThreadPool& pool) const {
   if (count_ == 0 || chunk_ == 0 || rows_ == 0) return;
   constexpr int64_t kTaskBytes = 32 << 10;
@@ -119,14 +130,12 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
           continue;
         }
         if (parts == 1 && stride_ == chunk_) last_from = row, last_to = at;
-        const int64_t last = std::min(count_, first + part);
-        const int64_t low = std::clamp(piece_, first, last), high = std::clamp(piece_end_, low, last);
-        uint8_t* to_row = target + at;
-        copy_(source + row, table + first, to_row + first * stride_, stride_, low - first, chunk_);
-        if (high > low) {
-          std::memcpy(to_row + low * stride_, source + row + table[low], static_cast<size_t>((high - low) * chunk_));
+        if (piece_end_ != 0) {
+          around_piece(source + row, table, target + at, first, std::min(count_, first + part));
+          continue;
         }
-        copy_(source + row, table + high, to_row + high * stride_, stride_, last - high, chunk_);
+        copy_(source + row, table + first, target + at + first * stride_, stride_, std::min(part, count_ - first),
+              chunk_);
       }
     }
   });

@@ -28,6 +28,9 @@ class TableCopy {
  private:
   using Rows = void (*)(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t stride, int64_t count,
                         int64_t chunk);
+  // Positions [first, last) of a row.
+  void around_piece(const uint8_t* source, const int64_t* table, uint8_t* target, int64_t first, int64_t last) const;
+
   std::vector<TableAxis> outer_;
   std::vector<int64_t> last_;
   int64_t count_, stride_, chunk_, rows_ = 1;
