@@ -86,8 +86,7 @@ class TopK final : public Kernel {
     std::atomic<bool> found{false};
     run.pool.parallel(rows_, [&](int64_t row, int) {
       const T *from = x + row * dimension_, *to = from + dimension_;
-      if (std::any_of(from, to, [](T value) { return value != value; }))
-        found.store(true, std::memory_order_relaxed);
+      if (std::any_of(from, to, [](T value) { return value != value; })) found.store(true, std::memory_order_relaxed);
     });
     return found.load(std::memory_order_relaxed);
   }
