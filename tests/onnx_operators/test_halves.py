@@ -500,6 +500,19 @@ def test_averages_behind_shared_statistics() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": w, "b": b, "ones": ones}, opset=17))
 
 
+@needs_wide
+@pytest.mark.parametrize("limits", [(0.0, 6.0), (-0.1, 1.3)])
+def test_limits_of_fused_convolutions(limits: tuple[float, float]) -> None:
+    """A Clip has a kernel, but a convolution that ends with one has none: what is between them is not rounded."""
+    rng = np.random.default_rng(5)
+    x, w, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, 3, 7, 7), (16, 3, 3, 3), (16,)))
+    finished = helper.make_node(
+        "FusedConv", ["x", "w", "b"], ["c"], domain="com.microsoft", activation="Clip", activation_params=limits
+    )
+    nodes = [finished, helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)]
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": w, "b": b}, opset=17))
+
+
 def test_small_variances() -> None:
     """The epsilon of a batch normalization is added as a binary32 number; of sums of 1e-3 or so its rounding tells."""
     rng = np.random.default_rng(5)

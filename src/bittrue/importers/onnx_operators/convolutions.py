@@ -94,7 +94,9 @@ def _activate(source: Source, name: str, parameters: Sequence[float], before: in
     (stem, version, names), inputs = _ACTIVATIONS[name], [before]
     attributes: dict[str, Attribute] = dict(zip(names, parameters, strict=True))
     if name == "Clip":
-        attributes, inputs = {}, [before, *(source.constant(np.float32(end), "end") for end in parameters)]
+        # Its kernel for binary16 numbers is none of the whole operator.
+        attributes = {"unassigned": True}
+        inputs += (source.constant(np.float32(end), "end") for end in parameters)
     elif name == "Relu":
         attributes = {"activation": "relu"}
     source.emit(stem, source.type(0), attributes, inputs=inputs, source=(name, version))
