@@ -13,6 +13,7 @@ from bittrue.conformance.devices import library
 from bittrue.conformance.devices.opening import open_device
 from support.compilers import compiler
 from support.device_cases import case, first_and_next, is_right, unreadable_case
+from support.runtimes import not_emulated
 
 GCC = compiler("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="no gcc here: the C library cannot be built")
@@ -180,6 +181,7 @@ def test_files_that_are_no_devices(tmp_path: Path) -> None:
         open_device(f"library:{tmp_path / 'text.so'}")
 
 
+@not_emulated
 @needs_gcc
 def test_the_header_and_ctypes_agree(tmp_path: Path) -> None:
     """Sizes and places of every field, as the compiler has them."""

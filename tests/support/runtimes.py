@@ -98,7 +98,7 @@ RUNTIMES = {
 # tools/python_aarch64.sh says so.
 not_emulated = pytest.mark.skipif(
     bool(os.environ.get("BITTRUE_EMULATED")),
-    reason="an emulated processor is slow, and its threads are not there in a forked process",
+    reason="an emulated processor is slow, its threads are not there in a forked process, its programs start nowhere",
 )
 
 # What runtimes of other formats answered elsewhere: they have tests of their own here.
