@@ -102,7 +102,7 @@ def truncate_low_bits_nan_zero(x: np.ndarray, minimum: int, maximum: int) -> np.
 def truncate_limited_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
     """The low bits of the number without its fraction, limited to 32 bits (for wider types to 64) with the type's sign.
 
-    NaN becomes 0. Source: aarch64's conversions (FCVTZS, FCVTZU), verified by running.
+    NaN becomes 0. Source: docs/facts/onnxruntime.md 3.8, run.
 
     >>> x = np.array([300, -300, 3e9, 5e9, np.nan])
     >>> truncate_limited_low_bits(x, -128, 127).astype(np.int8).tolist()
@@ -121,7 +121,7 @@ def truncate_limited_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.n
 
 
 def truncate_limited_s32_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
-    """As truncate_limited_low_bits, but by s32 for types without a sign, too. Source: vectors of aarch64, run.
+    """As truncate_limited_low_bits, but by s32 for types without a sign, too. Source: as that one's.
 
     >>> truncate_limited_s32_low_bits(np.array([300, -300, 3e9]), 0, 255).astype(np.uint8).tolist()
     [44, 212, 255]
@@ -130,7 +130,7 @@ def truncate_limited_s32_low_bits(x: np.ndarray, minimum: int, maximum: int) -> 
 
 
 def truncate_limited_64_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
-    """As truncate_limited_low_bits, but by u64 for u32, and by s64 for all others. Source: vectors of aarch64, run.
+    """As truncate_limited_low_bits, but by u64 for u32, and by s64 for all others. Source: as that one's.
 
     >>> x = np.array([-300, 3e9, 5e9])
     >>> truncate_limited_64_low_bits(x, 0, 65535).astype(np.uint16).tolist()
