@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import bittrue
 from bittrue import qnn
-from bittrue.errors import UnsupportedError
+from bittrue.errors import InputError, UnsupportedError
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 from systems.test_tvm_qnn_fusion import NUMERICS, random_layer, run_or_error, some_quantized
@@ -164,6 +165,16 @@ def test_what_has_no_form_is_named(name: str) -> None:
     with pytest.raises(UnsupportedError, match=WHY_NOT[name]) as caught:
         qnn.from_tflite(file(name))
     assert caught.value.code == "BT-QNN-CONVERT"
+
+
+def test_files_are_opened(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(bittrue.demo_model())
+    found = qnn.from_tflite(path).source
+    assert found == qnn.from_tflite(bittrue.demo_model()).source == qnn.from_tflite(bittrue.load(path)).source
+    for convert in (qnn.from_tflite, qnn.from_onnx):
+        with pytest.raises(InputError, match="missing"):
+            convert(tmp_path / "missing.onnx")
 
 
 @pytest.mark.parametrize("seed", range(60))

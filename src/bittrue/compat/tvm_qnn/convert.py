@@ -440,7 +440,14 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
 }
 
 
-def from_tflite(model: Model) -> Conversion:
+def opened(model: Any) -> Model:
+    """The model itself, or the one of a file. Errors as for `bittrue.load`."""
+    from ...api import Model, load
+
+    return model if isinstance(model, Model) else load(model)
+
+
+def from_tflite(model: Any) -> Conversion:
     """The main graph of a quantized .tflite file as calls of `bittrue.qnn`.
 
     Layers become conv2d or dense, bias_add, requantize and clip; sums, products and concatenations become theirs;
@@ -448,14 +455,17 @@ def from_tflite(model: Model) -> Conversion:
     of the result has the operators of the file again, so that it gives the file's bytes in every numerics.
 
     Args:
-        model: what `bittrue.load` gives for the file. Shapes of its inputs are taken as the file declares them.
+        model: path or bytes of the file, or what `bittrue.load` gives for it. Shapes of its inputs are taken as the
+            file declares them.
 
     Raises:
+        InputError, ModelFormatError: as for `bittrue.load`.
         UnsupportedError: operators that TVM's frontend refuses, with its reason, or that have no form here, kernels
             that are computed, activations that are not clamps.
 
     Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read.
     """
+    model = opened(model)
     graph = model.graph
     sources = {node.source: node.operator in _OPERATORS for node in graph.nodes}
     # Graphs that were made here have other names.

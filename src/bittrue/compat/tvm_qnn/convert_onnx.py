@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from ...graph import Node, data_type
 from ...operators.core.geometry import WindowError, window
 from . import checks
 from .calls import Calls, Conversion
+from .convert import opened
 from .expr import Expr
-
-if TYPE_CHECKING:
-    from ...api import Model
 
 _BYTES = ("s8", "u8")
 _Pair = tuple[Any, Any]
@@ -253,7 +251,7 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
 }
 
 
-def from_onnx(model: Model, shapes: Mapping[str, Sequence[int]] | None = None) -> Conversion:
+def from_onnx(model: Any, shapes: Mapping[str, Sequence[int]] | None = None) -> Conversion:
     """The graph of an .onnx file of quantized operators as calls of `bittrue.qnn`.
 
     QLinearConv and ConvInteger become conv2d, QLinearMatMul, QGemm and MatMulInteger dense, followed by bias_add and
@@ -262,16 +260,16 @@ def from_onnx(model: Model, shapes: Mapping[str, Sequence[int]] | None = None) -
     Reshape, Flatten and Transpose, and on real numbers Add, Mul, Relu, LeakyRelu, Sigmoid, Tanh and Softmax.
 
     Args:
-        model: what `bittrue.load` gives for the file.
+        model: path or bytes of the file, or what `bittrue.load` gives for it.
         shapes: of inputs, by name, where the file leaves dimensions open.
 
     Raises:
         UnsupportedError: other operators, and forms that TVM's frontend refuses or that have no form here.
-        InputError: shapes that are not known.
+        InputError, ModelFormatError: as for `bittrue.load`, and shapes that are not known.
 
     Source: tvm v0.18.0, python/tvm/relay/frontend/onnx.py, read.
     """
-    graph = model.graph
+    graph = opened(model).graph
     missing = sorted({node.source for node in graph.nodes if node.operator not in _OPERATORS})
     if missing:
         raise UnsupportedError(
