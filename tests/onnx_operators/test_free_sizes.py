@@ -258,3 +258,27 @@ def test_filters_around_a_branch_that_is_always_taken() -> None:
     constants: _Constants = {"chosen": np.bool_(True), **_normals(("w", (16, 16, 3, 3)))}
     plan = _check(17, "float[batch, 16, 6, 6]", "float[p, q, r, s]", nodes, constants, (2, 16, 6, 6))
     assert plan.steps[-1]["block"]
+
+
+@needs_wide
+def test_a_branch_by_sizes_that_the_runtime_computes() -> None:
+    """They follow from the file, but its inference does not know them: the If stays, and the Transpose beside it."""
+    nodes = (
+        "turned = Transpose<perm=[0, 2, 3, 1]>(x) s = Shape(turned) plane = Gather(s, places)"
+        " sizes = Concat<axis=0>(front, plane) top = ReduceMax<keepdims=0>(x) by = Mul(v, top)"
+        ' grown = Resize<mode="nearest">(by, , , sizes)'
+        " t = Shape(grown) count = Gather(t, nought) chosen = Equal(count, one)"
+        " y = If(chosen)<then_branch = one_way () => (float[a, b, c, d] p) { p = Neg(grown) },"
+        " else_branch = other_way () => (float q) { q = Reshape(grown, t) }>"
+        " z = Transpose<perm=[0, 2, 3, 1]>(y) sum = Add(turned, z) m = ReduceMean<axes=[-1]>(sum)"
+        " result = Sub(sum, m)"
+    )
+    constants: _Constants = {
+        "places": [1, 2],
+        "front": [1, 40],
+        "nought": [0],
+        "one": [1],
+        **_normals(("v", (1, 40, 3, 3))),
+    }
+    plan = _check(13, "float[batch, 40, 6, 6]", "float[k, l, m, n]", nodes, constants, (2, 40, 6, 6))
+    assert any(step.operator == "if" for step in plan.steps)

@@ -13,6 +13,7 @@ from ...graph import Graph, Node
 from ...operators import find
 from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import folded_values
 from .inserted_casts import CONTROL, has_kernel
 
 # The size of what they give follows from values.
@@ -57,13 +58,14 @@ def settle_constants(editor: Editor, shapes: Shapes) -> int:
         tensor = editor.tensors[index]
         return tensor.values() if tensor.is_constant and tensor.type.bits else None
 
+    folded = folded_values(editor, shapes)
     held = left = 0
     found: list[np.ndarray] | None
     for node in editor.nodes():
         if not _may_settle(editor, node):
             continue
         if node.source == "Shape":
-            known = [editor.value(index) for index in node.outputs]
+            known = [folded(index) for index in node.outputs]
             found = [one for one in known if one is not None]
         else:
             operands = [None if i is None else value(i) for i in node.inputs]
