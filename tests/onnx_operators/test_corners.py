@@ -166,8 +166,9 @@ def test_elements_of_nothing_in_no_order() -> None:
     assert check(*_unsorted(np.zeros((0, 9, 2), np.float32), 4)) == "equal"
 
 
-def test_few_of_many_in_no_order_are_native() -> None:
-    natively(*_unsorted(np.random.default_rng(5).standard_normal((3, 90, 2)).astype(np.float32), 9))
+@pytest.mark.parametrize("count", [9, 60])
+def test_some_in_no_order_are_native(count: int) -> None:
+    natively(*_unsorted(np.random.default_rng(5).standard_normal((3, 90, 2)).astype(np.float32), count))
 
 
 def test_first_of_rows_with_nan(request: pytest.FixtureRequest) -> None:

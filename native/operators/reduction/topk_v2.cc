@@ -1,5 +1,5 @@
 // topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last, or
-// left to the reference where a search is part of the result.
+// left to the reference where a search is part of the result, as are parts that stay long.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -32,6 +32,7 @@ class TopK final : public Kernel {
         count_(count),
         largest_(step.integer("largest", 0, 1) != 0),
         heap_(orders_by(step, "heap")),
+        parted_(orders_by(step, "partition")),
         searched_(searches(step)),
         position_bytes_(type_bytes(step.output(1).type)) {}
 
@@ -42,15 +43,17 @@ class TopK final : public Kernel {
     if constexpr (std::is_floating_point_v<T>) {
       if (searched_ && has_nan(run)) throw Undefined();
     }
+    std::atomic<bool> stays_large{false};
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
       const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
       const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
       T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
       uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
       const auto fill = [&](auto* best, const auto& make, const auto& place_of, const auto& before) {
-        if (heap_) {
+        if (heap_ || parted_) {
           for (int64_t i = 0; i < dimension_; ++i) best[i] = make(i);
-          fill_heap(best, before);
+          if (heap_) fill_heap(best, before);
+          if (parted_ && !part(best, before)) stays_large.store(true, std::memory_order_relaxed);
         } else {
           keep_best(run, worker, x, best, make, place_of, before);
         }
@@ -78,6 +81,7 @@ class TopK final : public Kernel {
             [](int32_t place) { return place; }, before);
       }
     });
+    if (stays_large.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
@@ -180,15 +184,47 @@ class TopK final : public Kernel {
     }
   }
 
+  // Divides the part in which the last of the first `count` lies, until it is short; false where it stays long.
+  template <class Element, class Before>
+  bool part(Element* elements, const Before& before) const {
+    constexpr int64_t kShort = 3;
+    Element *first = elements, *last = elements + dimension_;
+    int64_t left = 0;
+    for (int64_t size = dimension_; size > 1; size /= 2) left += 2;
+    while (last - first > kShort) {
+      if (left-- == 0) return false;
+      Element* const cut = divide(first, last, before);
+      (cut < elements + count_ ? first : last) = cut;
+    }
+    std::sort(first, last, before);
+    return true;
+  }
+
+  // Around the median of three, which comes first; where the second half begins.
+  template <class Element, class Before>
+  static Element* divide(Element* first, Element* last, const Before& before) {
+    Element *const a = first + 1, *const b = first + (last - first) / 2, *const c = last - 1;
+    Element* const low_one = before(*a, *b) ? a : b;
+    Element* const high_one = low_one == a ? b : a;
+    std::swap(*first, before(*high_one, *c) ? *high_one : before(*low_one, *c) ? *c : *low_one);
+    const Element pivot = *first;
+    for (Element *low = a, *high = last;; ++low) {
+      while (before(*low, pivot)) ++low;
+      do --high;
+      while (before(pivot, *high));
+      if (low >= high) return low;
+      std::swap(*low, *high);
+    }
+  }
+
   int64_t rows_, dimension_, inner_, count_;
-  bool largest_, heap_, searched_;
+  bool largest_, heap_, parted_, searched_;
   int64_t position_bytes_;
 };
 
 std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   const Operand& in = step.input(0);
   require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
-  require(!orders_by(step, "partition"), "no native form of this search");
   require_same_type(in, step.output(0));
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);
   const int64_t dimension = in.shape[axis], count = step.integer("count", 0, dimension);
