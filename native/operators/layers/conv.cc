@@ -195,14 +195,19 @@ class OrderedReals final : public Kernel {
     }
     if (!bare_) std::fill_n(worker.frames + planes() * plane_floats(), most_, 0.0f);
     if (by_lines_) return lines(run, tile, worker, index);
-    const int64_t length = (tile.lines - 1) * frame_.pitch() + tile.used, step = together_ * most_;
+    // Wide gaps between lines, as dilated filters leave, are passed over.
+    const int64_t pitch = frame_.pitch(), step = together_ * most_;
+    const int64_t together = 2 * round_up(tile.used, core_.lanes) <= pitch ? 1 : tile.lines;
     bool finite = true;
-    for (int64_t first = 0; first < length; first += step) {
-      run.check(index);
-      const int64_t columns = std::min(step, length - first);
-      if (bare_) pack(image + tile.x + first, columns, worker.packed);
-      for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
-        finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, columns);
+    for (int64_t y = 0; y < tile.lines; y += together) {
+      const int64_t end = (y + together - 1) * pitch + tile.used;
+      for (int64_t first = y * pitch; first < end; first += step) {
+        run.check(index);
+        const int64_t columns = std::min(step, end - first);
+        if (bare_) pack(image + tile.x + first, columns, worker.packed);
+        for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
+          finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, columns);
+        }
       }
     }
     return finite;
