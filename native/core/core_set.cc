@@ -96,6 +96,7 @@ std::vector<std::pair<std::string, std::string>> CoreSet::rows() const {
 
 // Here, so that no set's copy of them can become the one that all use.
 Matmul::~Matmul() = default;
+int64_t Matmul::scratch() const { return 0; }
 Depthwise::~Depthwise() = default;
 Elementwise::~Elementwise() = default;
 

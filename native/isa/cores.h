@@ -32,6 +32,9 @@ struct MatmulSpec {
   rules::Requantize requantize;  // the stored type is 8-bit
   bool sums = false;             // acc itself is the result: 32-bit numbers in place of the bytes of `out`
   bool pairs = false;            // a factory gives null for what it does not add up so
+  // More than 0: rows are windows of 3 x 3 neighbours, [line][pixel][byte], of which a line has so many; the core may then be
+  // one with `scratch`.
+  int64_t window_line = 0;
 };
 
 // Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins
@@ -50,6 +53,7 @@ struct MatmulRows {
   uint8_t* out = nullptr;
   int64_t out_stride = 0;            // bytes from one output row to the next
   const MatmulGrid* grid = nullptr;  // instead of `rows`, only for a core that `takes_grids`
+  uint8_t* scratch = nullptr;
 };
 
 class Matmul {
@@ -63,6 +67,10 @@ class Matmul {
   virtual int64_t tile_rows() const = 0;
   // Whether MatmulRows::grid may be used.
   virtual bool takes_grids() const = 0;
+  // Bytes of scratch memory (64-byte aligned) that one call needs. Where there are some, rows are whole lines of a grid of
+  // windows (MatmulSpec::window_line), one step from pixel to pixel and one from line to line; a segment is a line of three
+  // pixels, and `first` a multiple of tile_rows().
+  virtual int64_t scratch() const;
   virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
 };
 

@@ -18,7 +18,7 @@ namespace bittrue::test {
 namespace {
 
 struct MatmulCase {
-  int64_t rows, columns, segments, depth;
+  int64_t rows, columns, segments, depth, window_line = 0;
 };
 
 void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule, rules::StoreRule store) {
@@ -30,7 +30,10 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     const int8_t ends[] = {-128, 127};
     // Mostly small ones are put into an order in which pairs fit 16 bits.
     const auto any = static_cast<int8_t>(random.next()), small = static_cast<int8_t>(any / 4);
-    weights[i] = kind == 0 ? 127 : kind == 1 ? random.pick(ends) : kind == 2 && !random.one_in(30) ? small : any;
+    weights[i] = kind == 0                         ? ends[c.rows % 2]
+                 : kind == 1                       ? random.pick(ends)
+                 : kind == 2 && !random.one_in(30) ? small
+                                                   : any;
   }
   MatmulSpec spec;
   spec.row_terms = random.one_in(2);
@@ -50,6 +53,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   spec.columns = c.columns;
   spec.segments = c.segments;
   spec.depth = c.depth;
+  spec.window_line = c.window_line;
   spec.weights = weights.data();
   spec.by_rows = c.segments == 1 && random.one_in(2);
   Exact<int8_t> by_rows(c.columns * total);
@@ -66,14 +70,21 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   std::vector<const uint8_t*> pointers(c.segments * capacity, nullptr);
   // Rows in a grid overlap, may lie closer than a line is long, and end with the memory.
   MatmulGrid grid;
-  const bool in_grid = core->takes_grids() && random.one_in(2);
-  if (in_grid) {
+  const bool windows = core->scratch() != 0, in_grid = windows || (core->takes_grids() && random.one_in(2));
+  if (windows) {
+    grid.width = c.window_line;
+    grid.first = random.between(0, 2) * core->tile_rows();
+    grid.row_step = c.depth / 3;
+    grid.line_step = grid.segment_step = (grid.width + 2) * grid.row_step + random.between(0, 30);
+  } else if (in_grid) {
     grid.width = random.between(1, random.one_in(2) ? 20 : 60);
     grid.first = random.between(0, 70);
     grid.row_step = random.between(1, 40);
     grid.line_step =
         random.one_in(3) ? random.between(0, 10) : (grid.width - 1) * grid.row_step + random.between(0, 30);
     grid.segment_step = random.between(0, random.one_in(3) ? 4 : 600);
+  }
+  if (in_grid) {
     const auto offset = [&](int64_t r) {
       const int64_t position = grid.first + r;
       return position / grid.width * grid.line_step + position % grid.width * grid.row_step;
@@ -131,9 +142,11 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     rows.row_terms = spec.row_terms ? terms.data() : nullptr;
     rows.out = outs[k].data();
     rows.out_stride = stride;
+    rows.scratch = static_cast<uint8_t*>(std::aligned_alloc(64, (core->scratch() + 64) / 64 * 64));
     for (int64_t panel = 0; panel < panels; panel += together ? panels : 1) {
       core->run(rows, panel, together ? panels : panel + 1);
     }
+    std::free(rows.scratch);
   });
   char text[120];
   std::snprintf(text, sizeof text,
@@ -162,6 +175,12 @@ void check_matmul(Context& context) {
         const int64_t segments = random.one_in(2) ? 1 : random.between(2, 5);
         check_matmul(context, {random.pick(rows), random.pick(columns), segments, random.pick(depths)}, rule, store);
       }
+      // Windows of 3 x 3 pixels, up to more channels than sums of 32 bits have room for.
+      for (int64_t i = 0; i < context.rounds(20); ++i) {
+        const int64_t line = random.between(1, 13), lines = random.between(1, 12), channels = random.between(1, 5) * 16;
+        check_matmul(context, {line * lines, random.pick(columns), 3, 3 * channels, line}, rule, store);
+      }
+      check_matmul(context, {random.between(5, 6), 16, 3, 3 * (random.one_in(3) ? 1840 : 1824), 1}, rule, store);
       const int64_t deep[] = {2044, 2048, 2052, 4100, 6148};
       check_matmul(context, {random.between(1, 7), random.between(1, 20), random.between(1, 2), random.pick(deep)},
                    rule, store);

@@ -416,6 +416,42 @@ def test_neighbours_of_few_columns(
             same(f"{isa}, {threads} threads", got, expected)
 
 
+@pytest.mark.parametrize("ends", [False, True], ids=["numbers", "ends"])
+@pytest.mark.parametrize(
+    ("lines", "width", "channels", "columns", "padding"),
+    [(9, 13, 32, 24, 0), (11, 12, 48, 40, 1), (11, 10, 16, 17, 1), (8, 9, 256, 16, 0), (8, 8, 288, 64, 0)],
+)
+def test_windows_of_nine_pixels(lines: int, width: int, channels: int, columns: int, padding: int, ends: bool) -> None:
+    """Sums by fewer products are the same ones: of odd sizes, with and without padding, and at the ends of types."""
+    rng = np.random.default_rng(channels)
+    shape = (columns, 3, 3, channels)
+    values = rng.choice([-128, 127], (columns, 1, 1, 1)) + np.zeros(shape) if ends else rng.integers(-127, 128, shape)
+    reach = 2.0**-5 if ends else 2.0**-2
+    scales = [(0.02 + 0.001 * n) * reach for n in range(columns)]
+    x, w = T("s8", (2, lines, width, channels), 0.5, -17), T("s8", shape, scales, data=values.astype(np.int8))
+    bias = T("s32", (columns,), [0.5 * s for s in scales], data=rng.integers(-999, 999, columns).astype(np.int32))
+    middle = T("s8", (2, lines - 2 * padding, width - 2 * padding, columns), 60.0 if ends else 3.0, 3)
+    summand, y = replace(middle, zero_point=-9), replace(middle, zero_point=5)
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": padding}
+    nodes = [
+        ("CONV_2D", ("Conv2DOptions", options), [x, w, bias], [middle], 3),
+        ("ADD", ("AddOptions", {}), [middle, summand], [y], 2),
+    ]
+    model = bittrue.load(chain(nodes))
+    reference = model.prepare(executor="reference")
+    feed = feed_of(reference)
+    if ends:
+        feed[0][...] = rng.choice([-128, 127], (2, 1, 1, 1))
+    (expected,) = reference.run(*feed).values()
+    assert np.unique(expected).size > (3 if ends else 50)
+    for isa in bittrue.isas():
+        for threads in (1, 2):
+            session = model.prepare(isa=isa, threads=threads)
+            (got,) = session.run(*feed).values()
+            same(f"{isa}, {threads} threads", got, expected)
+            assert ("fewer products" in session.profile(*feed, rounds=1).steps[0].note) is (isa == "avx2")
+
+
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
 @pytest.mark.parametrize("swapped", [False, True], ids=["result first", "result second"])
 def test_additions_are_fused(constant: bool, swapped: bool) -> None:

@@ -12,6 +12,9 @@
 #include "isa/avx2/cores.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
+#if !defined(__AVXVNNI__)
+#include "isa/avx2/winograd.h"
+#endif
 #include "isa/portable/paired_weights.h"
 #include "isa/portable/turned_weights.h"
 
@@ -418,6 +421,7 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
 #if defined(__AVXVNNI__)
   return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<Reading::in_place>(spec, columns.data()));
 #else
+  if (auto fewer = make_winograd(spec)) return fewer;
   if (spec.pairs || portable::pairs_fit(spec)) {
     return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec, columns.data()));
   }

@@ -37,6 +37,9 @@ constexpr int64_t kMostBlockRows = 512;
 // Bytes of sums that wait for an addition: they stay in the second-level cache.
 constexpr int64_t kSumBytes = 128 << 10;
 
+// Fewer windows are not worth reading transformed weights, which are 3.6 times as many bytes.
+constexpr int64_t kFewestWindows = 64;
+
 // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
 constexpr int64_t kTileRate = 300;
 
@@ -70,7 +73,9 @@ class MatmulConvolution final : public Kernel {
   int64_t copy_bytes() const { return copies_ ? round_up(copy_lines() * copy_line() + gap() + kSlack, 64) : 0; }
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
   int64_t sum_bytes() const { return sum_ ? round_up(block_ * window_.out_c * 4, 64) : 0; }
-  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64) + sum_bytes() + unfolded_bytes(); }
+  int64_t worker_bytes() const {
+    return list_bytes() + round_up(block_ * 4, 64) + sum_bytes() + unfolded_bytes() + round_up(matmul_->scratch(), 64);
+  }
   int64_t unfolded_bytes() const { return unfolded_ == 0 ? 0 : round_up(block_ * (8 + unfolded_) + kChunk, 64); }
 
   // Zero points that are known while running only are spread in scratch memory.
@@ -125,14 +130,12 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
   rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? RowsOf::taps : RowsOf::lines;
-  const bool whole_lines = rows_ == RowsOf::lines && window.dilation_w == 1;
+  bool whole_lines = rows_ == RowsOf::lines && window.dilation_w == 1;
   segment_ = whole_lines ? window.filter_w * channels : channels;
   segments_ = whole_lines ? window.filter_d * window.filter_h : taps;
   depth_ = round_up(segment_, 4);
   // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
-  copies_ = rows_ == RowsOf::lines && (window.padded() || segment_ != depth_ || !side_by_side);
-  zeros_.assign(static_cast<size_t>(rows_ == RowsOf::taps ? depth_ : 0), in_zero_point_);
   const bool pairs = adds_in_pairs(step);
   if (pairs && segment_ % 2 != 0 && segments_ > 1) unfolded_ = round_up(segments_ * segment_, 4);
 
@@ -161,7 +164,16 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.requantize = requantize;
   spec.sums = sums.wanted;
   spec.pairs = pairs;
+  const bool squares = window.filter_d == 1 && window.filter_h == 3 && window.filter_w == 3 && window.stride_h == 1 &&
+                       window.stride_w == 1 && window.dilation_h == 1 && window.dilation_w == 1 && window.out_d == 1;
+  if (squares && whole && window.out_h * window.out_w >= kFewestWindows) spec.window_line = window.out_w;
   matmul_ = cores.matmul(spec);
+  if (matmul_->scratch() != 0) {
+    rows_ = RowsOf::lines, whole_lines = true;
+    segments_ = 3, segment_ = depth_ = 3 * channels;
+  }
+  copies_ = rows_ == RowsOf::lines && (window.padded() || segment_ != depth_ || !side_by_side);
+  zeros_.assign(static_cast<size_t>(rows_ == RowsOf::taps ? depth_ : 0), in_zero_point_);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
   grid_ = whole_lines && window.out_d == 1 && window.filter_d == 1 && zero_point_ == 0 && matmul_->takes_grids() &&
@@ -306,7 +318,8 @@ void MatmulConvolution::run(const Run& run) const {
                              std::min(block_, pixels) * window_.out_c * segments_ * segment_, kTaskMostWork, panels);
   // Blocks are equally large, so that no thread gets a short rest.
   const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
-  const int64_t size = (pixels + wanted - 1) / wanted, blocks = (pixels + size - 1) / size;
+  const int64_t unit = matmul_->scratch() != 0 ? matmul_->tile_rows() : 1;
+  const int64_t size = round_up((pixels + wanted - 1) / wanted, unit), blocks = (pixels + size - 1) / size;
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_d * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
@@ -340,9 +353,11 @@ void MatmulConvolution::run(const Run& run) const {
       if (zero_point_ != 0) {
         row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
       }
-      if (unfolded_ != 0) part.rows = unfold(rows, count, scratch + worker_bytes() - unfolded_bytes());
+      if (unfolded_ != 0)
+        part.rows = unfold(rows, count, scratch + list_bytes() + round_up(block_ * 4, 64) + sum_bytes());
       part.count = count;
       part.row_terms = terms;
+      part.scratch = scratch + worker_bytes() - round_up(matmul_->scratch(), 64);
       uint8_t *target = out + first * out_stride_, *sums = scratch + list_bytes() + round_up(block_ * 4, 64);
       part.out = sum_ ? sums : target;
       part.out_stride = sum_ ? window_.out_c * 4 : out_stride_;
@@ -369,8 +384,9 @@ std::string MatmulConvolution::note() const {
                     : copies_             ? "a padded copy"
                     : window_.taps() == 1 ? "pixels"
                                           : "lines";
-  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") +
-         table_.note() + (does_then() ? ", addition fused" : "");
+  return std::string("matmul over ") + how + (matmul_->scratch() != 0 ? " by fewer products" : "") +
+         (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note() +
+         (does_then() ? ", addition fused" : "");
 }
 
 // Whether two neighbours of a line are sooner worked out as one pixel with twice the columns, whose window is as wide as
