@@ -244,7 +244,7 @@ def rewritten_graph(
     graph: Graph, numerics: Numerics, memory_limit: int = DEFAULT_MEMORY_LIMIT
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph that is planned: after the numerics' rewrites, with what they have to say. Errors as for `rewrite`."""
-    return rewrite(graph, numerics.rewrites, partial(Declared, numerics, memory_limit, Recalled()))
+    return rewrite(graph, numerics.rewrites, partial(Declared, numerics, memory_limit, recalled=Recalled()))
 
 
 def rewritten_graphs(
@@ -253,7 +253,7 @@ def rewritten_graphs(
     """The same of a graph and, without words, of all graphs of its file, among which it may be."""
     if not numerics.rewrites:
         return (graph, ()), list(graphs)
-    known = partial(Declared, numerics, memory_limit, Recalled())
+    known = partial(Declared, numerics, memory_limit, recalled=Recalled())
     first, others = rewritten_inwards(graph, graphs, known, partial(rewrite, names=numerics.rewrites, shapes=known))
     return first, [one for one, _ in others]
 
@@ -265,8 +265,9 @@ class Declared:
     A size is free when it changes with those of the inputs. What cannot be planned is left out.
     """
 
-    def __init__(self, numerics: Numerics, memory_limit: int, recalled: Recalled, graph: Graph) -> None:
-        self._numerics, self._limit, self._recalled, self._graph = numerics, memory_limit, recalled, graph
+    def __init__(self, numerics: Numerics, memory_limit: int, graph: Graph, recalled: Recalled | None = None) -> None:
+        self._numerics, self._limit, self._graph = numerics, memory_limit, graph
+        self._recalled = Recalled() if recalled is None else recalled
         self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
         self._settled: Settled | None = None
         self._room = Room(graph, memory_limit)
