@@ -129,6 +129,18 @@ def test_averages_of_negative_zeros_in_volumes() -> None:
     assert check(*single("AveragePool", {"x": x}, [1], attributes, opset=13)) == "equal"
 
 
+_DILATED = {"x": (2, 32, 4, 4), "w": (32, 32, 3, 3)}
+
+
+@pytest.mark.parametrize(("dilation", "pads"), [(12, [12] * 4), (5, [10, 1, 1, 10]), (3, [9, 2, 0, 4])])
+def test_taps_that_meet_padding_alone(dilation: int, pads: list[int]) -> None:
+    """Widely dilated filters pass over some at one side, or at both."""
+    rng = np.random.default_rng(dilation)
+    operands = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in _DILATED.items()}
+    attributes = {"dilations": [dilation] * 2, "pads": pads}
+    natively(*single("Conv", operands, [1], attributes, opset=13, constants=["w"]))
+
+
 def _unsorted(x: np.ndarray, count: int, largest: bool = True) -> tuple[bytes, list[np.ndarray]]:
     inputs = {"x": x, "k": np.array([count])}
     attributes = {"axis": 1, "sorted": 0, "largest": int(largest)}

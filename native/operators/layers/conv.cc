@@ -47,7 +47,7 @@ class OrderedReals final : public Kernel {
  public:
   OrderedReals(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
       : core_(cores.real_matmul()),
-        f_(as_line(form)),
+        f_(as_line(where_met(step, form))),
         bare_(is_bare(f_)),
         most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, RealMatmul::kPlacedVectors))),
         together_(panels_together()),
@@ -63,6 +63,7 @@ class OrderedReals final : public Kernel {
       constant_ = true;
       std::vector<float> values(static_cast<size_t>(filters.elements));
       std::memcpy(values.data(), filters.constant, values.size() * 4);
+      if (f_.taps() < form.taps()) values = met_taps(form, values.data());
       kept_.resize(static_cast<size_t>(f_.groups * f_.filters * f_.terms));
       arrange_filters(f_, values.data(), kept_.data());
     }
@@ -128,6 +129,52 @@ class OrderedReals final : public Kernel {
     float *sums, *packed, *frames;
   };
 
+  // The taps of an axis that meet the image in some window, one after the other: all where none does.
+  struct Met {
+    explicit Met(const SpatialAxis& axis) {
+      const auto meets = [&](int64_t tap) { return axis.first[tap] < axis.last[tap]; };
+      while (begin < axis.taps && !meets(begin)) ++begin;
+      end = axis.taps;
+      while (end > begin && !meets(end - 1)) --end;
+      if (begin == end) begin = 0, end = axis.taps;
+    }
+    void keep(SpatialAxis& axis) const {
+      axis.taps = end - begin, axis.before -= begin * axis.dilation;
+      axis.first = {axis.first.begin() + begin, axis.first.begin() + end};
+      axis.last = {axis.last.begin() + begin, axis.last.begin() + end};
+    }
+    int64_t begin = 0, end = 0;
+  };
+  // Without taps that only ever meet padding, as those of widely dilated filters: blocks of channels pass over them. Zeros
+  // times infinity or NaN are the reference's.
+  static RealConvolutionForm where_met(const Step& step, const RealConvolutionForm& form) {
+    const Operand& filters = step.input(1);
+    const int64_t all = form.taps();
+    if (form.block == 1 || form.split != form.block * all || form.order != RealConvolutionForm::Order::blocks ||
+        filters.constant == nullptr) {
+      return form;
+    }
+    RealConvolutionForm met = form;
+    Met(form.h).keep(met.h), Met(form.w).keep(met.w);
+    if (met.taps() == all) return form;
+    std::vector<float> values(static_cast<size_t>(filters.elements));
+    std::memcpy(values.data(), filters.constant, values.size() * 4);
+    if (!all_finite(values.data(), filters.elements)) return form;
+    met.split = met.block * met.taps();
+    met.terms = round_up(met.depth, met.block) * met.taps();
+    return met;
+  }
+  // Filters [M][C][taps] with those taps alone.
+  static std::vector<float> met_taps(const RealConvolutionForm& form, const float* filters) {
+    const Met h(form.h), w(form.w);
+    std::vector<float> found;
+    for (int64_t i = 0; i < form.groups * form.filters * form.depth; ++i, filters += form.taps()) {
+      for (int64_t y = h.begin; y < h.end; ++y) {
+        found.insert(found.end(), filters + y * form.w.taps + w.begin, filters + y * form.w.taps + w.end);
+      }
+    }
+    return found;
+  }
   // Filters of one tap that meet every position need no frames.
   static bool is_bare(const RealConvolutionForm& form) {
     const auto own = [](const SpatialAxis& axis) {
