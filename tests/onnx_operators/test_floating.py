@@ -102,9 +102,10 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
         try:
             ours = bittrue.load(content).prepare("onnx", executor="reference").trace(*feeds)
         except bittrue.BittrueError as error:
-            # The specification's table has few rows of f64, and only absolute and Euclidean lengths.
+            # The specification's table has few rows of f64, and only absolute and Euclidean lengths; it does not say
+            # what a BatchNormalization saves for gradients.
             missing = error.code == "BT-LP-POOL" or any(feed.dtype == np.float64 for feed in feeds)
-            assert isinstance(theirs, Refused) or missing
+            assert isinstance(theirs, Refused) or missing or (operator == "BatchNormalization" and len(theirs) == 5)
             continue
         if isinstance(theirs, Refused):
             continue
