@@ -22,10 +22,9 @@ namespace bittrue::BITTRUE_ISA {
 namespace {
 
 constexpr int kMostRows = 6, kColumns = 16;
-constexpr int64_t kWidened = 2048;     // bytes of depth that are widened, and summed, at once
-constexpr int64_t kTogether = 32;      // panels whose sums wait for the next stretch of a deeper product
-constexpr int64_t kMostSlots = 6144;   // of a panel of pairs
-constexpr int64_t kSlotsPerRest = 10;  // fewer of others are not worth it
+constexpr int64_t kWidened = 2048;    // bytes of depth that are widened, and summed, at once
+constexpr int64_t kTogether = 32;     // panels whose sums wait for the next stretch of a deeper product
+constexpr int64_t kMostSlots = 6144;  // of a panel of pairs
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
 struct alignas(32) Tile {
@@ -394,6 +393,7 @@ class VectorMatmul final : public Matmul {
 // A product of pairs that do not fit as they are, put into an order where that is worth it; else null.
 std::unique_ptr<Matmul> make_paired(const MatmulSpec& spec, const int64_t* byte_columns, int64_t panels) {
   using Paired = VectorMatmul<Reading::paired>;
+  constexpr int64_t kSlotsPerRest = 10;  // fewer of others are not worth it
   const int64_t total = spec.segments * spec.depth;
   if (spec.depth < portable::PairedWeights::kWindow || total > kMostSlots) return nullptr;
   AlignedArray<int64_t> columns(panels * kColumns);
