@@ -8,6 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 import bittrue
+from bittrue.rewrites.called_graphs import DIVIDED
 from support.differential import assert_same
 from support.onnx_models import HERE, needs_wide, run_runtime
 
@@ -258,6 +259,7 @@ def test_filters_around_a_branch_that_is_always_taken() -> None:
     constants: _Constants = {"chosen": np.bool_(True), **_normals(("w", (16, 16, 3, 3)))}
     plan = _check(17, "float[batch, 16, 6, 6]", "float[p, q, r, s]", nodes, constants, (2, 16, 6, 6))
     assert plan.steps[-1]["block"]
+    assert DIVIDED in plan.notes
 
 
 @needs_wide
@@ -282,3 +284,4 @@ def test_a_branch_by_sizes_that_the_runtime_computes() -> None:
     }
     plan = _check(13, "float[batch, 40, 6, 6]", "float[k, l, m, n]", nodes, constants, (2, 40, 6, 6))
     assert any(step.operator == "if" for step in plan.steps)
+    assert DIVIDED not in plan.notes
