@@ -183,7 +183,7 @@ inline void check_pairs_of(Context& context, PairLoop::Number number) {
             values[i] = static_cast<T>(random.one_in(3) ? bits & 3 : bits);
           } else {
             values[i] = strange && random.one_in(5) ? static_cast<T>(random.pick(odd))
-                                                    : static_cast<T>(random.between(least, 9)) / static_cast<T>(7);
+                                                    : static_cast<T>(static_cast<double>(random.between(least, 9)) / 7);
           }
         }
       };

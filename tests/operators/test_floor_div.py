@@ -54,6 +54,12 @@ def test_literal() -> None:
     assert outputs_of(_model("FLOOR_MOD", "f32", 3), *feeds) == [1.5, 0.5, -0.5]
 
 
+def test_infinite_divisors() -> None:
+    first, second = np.float32([[0.0], [-0.0], [2.5], [-2.5]]), np.float32([np.inf, -np.inf, np.finfo("f4").max])
+    inputs = [T("f32", (4, 1)), T("f32", (3,))]
+    check(*binary("FLOOR_MOD", None, {}, inputs, T("f32", ()), [first, second], 0, 2))
+
+
 @pytest.mark.parametrize(
     ("operator", "first", "second", "code"),
     [

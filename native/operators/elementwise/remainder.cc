@@ -36,7 +36,9 @@ float left_of(float a, float b) {
   const double quotient = static_cast<double>(a) / static_cast<double>(b);
   if (!(std::fabs(quotient) < 0x1p28)) return std::fmod(a, b);
   const double whole = static_cast<int32_t>(quotient);
-  return std::copysign(static_cast<float>(static_cast<double>(a) - whole * static_cast<double>(b)), a);
+  const auto rest = static_cast<float>(static_cast<double>(a) - whole * static_cast<double>(b));
+  // An infinite divisor times 0 is no number.
+  return whole == 0 ? a : std::copysign(rest, a);
 }
 
 template <class T>
