@@ -56,6 +56,17 @@ def pop(heap: list[Element], before: Before[Element]) -> Element:
     return first
 
 
+def first_in_heap(elements: Sequence[Element], count: int, before: Before[Element]) -> list[Element]:
+    """The first `count` elements as a heap, whose first element is the last one of them in order."""
+    heap = list(elements[:count])
+    for parent in reversed(range(count // 2)):
+        _sink(heap, parent, count, heap[parent], before)
+    for element in elements[count:] if count else ():
+        if before(element, heap[0]):
+            _sink(heap, 0, count, element, before)
+    return heap
+
+
 def partial_sort(elements: Sequence[Element], count: int, before: Before[Element]) -> list[Element]:
     """The first `count` elements in order; equal ones in the order in which a heap of that size gives them up.
 
@@ -64,12 +75,7 @@ def partial_sort(elements: Sequence[Element], count: int, before: Before[Element
     >>> partial_sort([(1, "a"), (1, "b"), (1, "c"), (0, "d")], 4, lambda a, b: a[0] < b[0])
     [(0, 'd'), (1, 'b'), (1, 'a'), (1, 'c')]
     """
-    heap = list(elements[:count])
-    for parent in reversed(range(count // 2)):
-        _sink(heap, parent, count, heap[parent], before)
-    for element in elements[count:] if count else ():
-        if before(element, heap[0]):
-            _sink(heap, 0, count, element, before)
+    heap = first_in_heap(elements, count, before)
     for last in reversed(range(1, count)):
         value = heap[last]
         heap[last] = heap[0]
