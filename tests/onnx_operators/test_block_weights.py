@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from support.onnx_models import HERE, build, cases, check, options
+from support.onnx_models import HERE, MICROSOFT, Checks, build, cases, check, options
 
 TWO_BITS = (TensorProto.INT2, TensorProto.UINT2)
 EIGHT_BITS = (TensorProto.INT8, TensorProto.UINT8)
@@ -145,6 +145,58 @@ def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
             else:
                 assert ours.tobytes() == other.tobytes()
     assert replaced
+
+
+def test_fused_products_of_the_file(request: pytest.FixtureRequest) -> None:
+    """FusedMatMul and FusedGemm keep dequantized operands as they are, transposed ones and quantized results, too."""
+    checks = Checks(request, usual=24, only="equal")
+    for rng in checks:
+        gemm, flags = rng.random() < 0.6, [int(rng.integers(2)) for _ in "ab"]
+        rows, depth, columns = (int(rng.choice(sizes)) for sizes in ((1, 4), (3, 40, 300), (1, 5, 24)))
+        nodes, fed, constants = [], {}, {"s": np.float32(0.01), "z": np.int8(0)}
+        for side, shape, flag in zip("ab", ((rows, depth), (depth, columns)), flags, strict=True):
+            turned, stored = rng.random() < 0.3, constants if side == "b" and rng.random() < 0.6 else fed
+            first, shape = f"{side}t" if turned else side, shape[::-1] if flag != turned else shape
+            if side == "b" or rng.random() < 0.4:
+                stored[f"{side}q"] = rng.integers(-128, 128, shape).astype(np.int8)
+                nodes.append(helper.make_node("DequantizeLinear", [f"{side}q", "s", "z"], [first]))
+            else:
+                stored[first] = rng.standard_normal(shape).astype(np.float32)
+            if turned:
+                nodes.append(helper.make_node("Transpose", [first], [side], perm=[1, 0]))
+        names, given = ["a", "b"], {"transA": flags[0], "transB": flags[1]}
+        if gemm and rng.random() < 0.5:
+            constants["c"] = rng.standard_normal(columns).astype(np.float32)
+            names.append("c")
+        if gemm:
+            nodes.append(helper.make_node("FusedGemm", names, ["y"], domain=MICROSOFT, activation="Relu", **given))
+        else:
+            nodes.append(helper.make_node("FusedMatMul", names, ["y"], domain=MICROSOFT, **given))
+        if rng.random() < 0.4:
+            nodes.append(helper.make_node("QuantizeLinear", ["y", "s", "z"], ["q"]))
+            checks.add(*build(nodes, fed, {"q": TensorProto.INT8}, constants))
+        else:
+            checks.add(*build(nodes, fed, {"y": TensorProto.FLOAT}, constants))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_rows_times_dequantized_weights(bits: int) -> None:
+    """A single row multiplies weights that are not packed, since no constant holds them, in an order of its own."""
+    rng, kind = np.random.default_rng(bits), {8: np.int8, 16: np.int16}[bits]
+    constants = {
+        "w": rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (48, 20)).astype(kind),
+        "s": np.float32(0.01),
+        "z": kind(0),
+        "b": rng.integers(-999, 999, 20).astype(np.int32),
+        "t": np.int32(0),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", names, [result])
+        for names, result in ((["w", "s", "z"], "dw"), (["b", "s", "t"], "db"))
+    ]
+    nodes.append(helper.make_node("Gemm", ["x", "dw", "db"], ["y"]))
+    x = rng.standard_normal((1, 48)).astype(np.float32)
+    assert check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)) == "equal"
 
 
 @pytest.mark.parametrize("gate", ["FastGelu", "its definition"])

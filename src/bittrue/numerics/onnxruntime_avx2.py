@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..records import replace
 from .onnxruntime import ONNXRUNTIME, attention, floating, layers, recurrent
-from .table import Numerics, Row
+from .table import Row
 
 
 def factors(operator: str, rules: Mapping[str, str]) -> tuple[int, int] | None:
@@ -165,7 +165,8 @@ _REALS: tuple[Row, ...] = (
 # Rewrites that ask how many channels a block has.
 _OF_BLOCKS = ("unblock_channels", "cast_halves", "fuse_reals", "mark_planes")
 
-ONNXRUNTIME_AVX2 = Numerics(
+ONNXRUNTIME_AVX2 = replace(
+    ONNXRUNTIME,
     name="onnxruntime-avx2",
     reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with AVX2 and without VNNI, session.qdqisint8allowed=1",
     verified=(
@@ -173,7 +174,5 @@ ONNXRUNTIME_AVX2 = Numerics(
         "depthwise convolutions of u8 by s8 with a zero point per channel, which differ from onnxruntime's"
     ),
     rows=(*ROWS, *_REALS, *ONNXRUNTIME.rows),
-    limit=ONNXRUNTIME.limit,
-    versions=ONNXRUNTIME.versions,
     rewrites=tuple(f"{name}:8" if name in _OF_BLOCKS else name for name in ONNXRUNTIME.rewrites),
 )

@@ -135,7 +135,7 @@ def _fused_gemm(source: Source) -> None:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or lacks a parameter")
     parameters = [source.real(f"activation_{k}", 0.0) for k in names]
     between = source.temporary(dtype, "product")
-    (product,) = source.emit("matmul", dtype, _gemm_attributes(source), outputs=[between], source=("Gemm", 13))
+    (product,) = source.emit("matmul", dtype, _gemm_attributes(source), outputs=[between])
     _activate(source, name, parameters, product)
 
 

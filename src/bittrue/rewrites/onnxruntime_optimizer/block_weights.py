@@ -71,6 +71,8 @@ def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
     quantized, scale = pair.inputs[0], editor.value(pair.inputs[1])
     if quantized is None or scale is None or editor.type(node.inputs[0]) not in ("f16", "f32"):
         return False
+    if node.source not in ("MatMul", "Gemm"):
+        return False
     if editor.type(pair.inputs[1]) != editor.type(node.inputs[0]):
         return False
     first = editor.writer(node.inputs[0])

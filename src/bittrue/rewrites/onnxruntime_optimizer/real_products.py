@@ -144,7 +144,7 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
     for node in editor.nodes():
         if not editor.alive(node) or not is_real_product(editor, node) or "turned_a" in node.attributes:
             continue
-        if node.source == "Gemm":
+        if node.source in ("Gemm", "FusedGemm"):
             continue
         turned, apart, apart_b = [False, False], False, False
         for position, index in enumerate(node.inputs[:2]):
