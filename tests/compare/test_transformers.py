@@ -16,10 +16,10 @@ from bittrue.compare.hypotheses.case import Case, Hypothesis
 from bittrue.compare.joined import Joined
 from bittrue.compare.result import CompareResult
 from bittrue.rewrites.onnxruntime_optimizer import fuse_reals
-from support.onnx_models import needs_wide
+from support.onnx_models import needs_measured
 from support.transformers import encoder
 
-pytestmark = needs_wide
+pytestmark = needs_measured
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from bittrue.check.runner import check_model
 from bittrue.importers import read_model
 from support.differential import assert_same
 from support.fused_models import optimised
-from support.onnx_models import HERE, Refused, build, cases, check, needs_wide, run_runtime
+from support.onnx_models import HERE, Refused, build, cases, check, needs_measured, run_runtime
 from support.real_graphs import RealGraphMaker
 
 X = np.float32([1, 2, 3])
@@ -48,7 +48,7 @@ def test_the_order_is_the_runtimes(request: pytest.FixtureRequest) -> None:
         assert ours == [node.output[0] for node in onnx.load_from_string(optimised(content, "BASIC")).graph.node]
 
 
-@needs_wide
+@needs_measured
 def test_shuffled_graphs_have_the_runtimes_bytes(request: pytest.FixtureRequest) -> None:
     notes = 0
     for rng in cases(request, usual=15):
@@ -67,7 +67,7 @@ def test_shuffled_graphs_have_the_runtimes_bytes(request: pytest.FixtureRequest)
     assert notes
 
 
-@needs_wide
+@needs_measured
 def test_equal_nodes_of_a_sorted_graph() -> None:
     """Which of two equal nodes stays follows the order of the file: the one that is no result, so a gate is joined."""
     nodes = [

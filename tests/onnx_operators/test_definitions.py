@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from support.floating_models import numbers, reals
-from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, build, check, needs_measured, single
 
 Model = tuple[bytes, list[np.ndarray]]
 
@@ -136,7 +136,7 @@ def normalization_of_two_types(rng: np.random.Generator) -> Model:
     )
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize(
     "draw",
     [
@@ -158,7 +158,7 @@ def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random
     assert "equal" in checks.outcomes
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize("like", ["q", "w"])
 def test_casts_like_a_tensor_give_no_constant(kind: type, like: str) -> None:

@@ -10,7 +10,7 @@ from onnx import TensorProto
 import bittrue
 from support.differential import assert_same
 from support.floating_models import numbers, reals
-from support.onnx_models import HERE, Checks, Refused, check, needs_wide, run_runtime, single
+from support.onnx_models import HERE, Checks, Refused, check, needs_measured, run_runtime, single
 
 # What exporters and the layers of common libraries write.
 EQUATIONS = """
@@ -66,7 +66,7 @@ def draw(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     )
 
 
-@needs_wide
+@needs_measured
 def test_random_models(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:
@@ -74,7 +74,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
     assert checks.outcomes.count("equal") > len(checks.outcomes) / 2
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("equation", ["bhid,bhjd->bhij", "...id,hjd->...hij", "bi,b->i"])
 def test_free_dimensions(equation: str) -> None:
     """One session; sizes of 1 change what the products' rows and columns are."""

@@ -26,7 +26,7 @@ from support.onnx_models import (
     cases,
     check,
     natively,
-    needs_wide,
+    needs_measured,
     run_runtime,
     single,
 )
@@ -60,7 +60,7 @@ def test_sums_of_negative_zeros() -> None:
             assert check(content, feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_two_filters_of_7_by_7(request: pytest.FixtureRequest) -> None:
     """Their kernel is for steps of 2 and 3 zeros at every side; neighbours of this form have the usual one."""
     checks = Checks(request, usual=16, only="equal")

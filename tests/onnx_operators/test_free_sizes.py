@@ -10,7 +10,7 @@ from onnx import numpy_helper
 import bittrue
 from bittrue.rewrites.called_graphs import DIVIDED
 from support.differential import assert_same
-from support.onnx_models import HERE, needs_wide, run_runtime
+from support.onnx_models import HERE, needs_measured, run_runtime
 
 _WIDTH = 8
 # `y` of `x` [batch, sequence, 8], both free. `rows` are 8 x 8, `table` 20 x 8, `v` and `one` 8 long, `ids` places in
@@ -161,7 +161,7 @@ def _model(nodes: str, opset: int, declared: str = "") -> bytes:
     return bytes(model.SerializeToString())
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("name", [*_KEEPING, *_STANDARD, *_LOSING, *_DECLARED])
 def test_sums_behind_operators(name: str) -> None:
     """The runtime makes such a sum and its normalization one operator, whose rows are added up in another order."""
@@ -203,7 +203,7 @@ def _check(
     return ours.plan
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("opset", [13, 14])
 def test_quotients_of_unknown_rank_stay(opset: int) -> None:
     """A division by 1 goes where the runtime knows the rank, which a Reshape to computed sizes hides up to set 13."""
@@ -219,7 +219,7 @@ def test_quotients_of_unknown_rank_stay(opset: int) -> None:
     assert any(step.source == "FusedMatMul" for step in plan.steps) == (opset == 13)
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("batch", ["batch", 2])
 def test_computed_padding(batch: str | int) -> None:
     """Padding by the sizes of an image in a free batch stays (TensorFlow's "same" in timm): nor are the sizes of the
@@ -236,7 +236,7 @@ def test_computed_padding(batch: str | int) -> None:
     assert any(step.operator == "pad" for step in plan.steps) == (batch == "batch")
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("batch", ["batch", 2])
 def test_averages_of_unknown_channels(batch: str | int) -> None:
     """Behind a Reshape to the sizes of an image in a free batch, pools stay in planes."""
@@ -249,7 +249,7 @@ def test_averages_of_unknown_channels(batch: str | int) -> None:
     assert plan.steps[-1]["order"] == ("columns" if batch == "batch" else "in_order")
 
 
-@needs_wide
+@needs_measured
 def test_filters_around_a_branch_that_is_always_taken() -> None:
     """They are constants of the same graph when its nodes have taken the place of the If: channels are blocked."""
     nodes = (
@@ -262,7 +262,7 @@ def test_filters_around_a_branch_that_is_always_taken() -> None:
     assert DIVIDED in plan.notes
 
 
-@needs_wide
+@needs_measured
 def test_a_branch_by_sizes_that_the_runtime_computes() -> None:
     """They follow from the file, but its inference does not know them: the If stays, and the Transpose beside it."""
     nodes = (

@@ -7,7 +7,7 @@ import pytest
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import HERE, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, cases, needs_measured, run_runtime
 from support.pass_graphs import PassGraph
 
 _USUAL = 25
@@ -59,7 +59,7 @@ def _chain(rng: np.random.Generator) -> PassGraph:
     return g
 
 
-@needs_wide
+@needs_measured
 def test_bytes(request: pytest.FixtureRequest) -> None:
     looked_up = 0
     for rng in cases(request, usual=_USUAL):
@@ -77,7 +77,7 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
     assert looked_up > _USUAL // 4
 
 
-@needs_wide
+@needs_measured
 def test_numbers_in_place_of_others() -> None:
     """As scaled_dot_product_attention is exported: a number where the softmax gives NaN."""
     g = PassGraph(np.random.default_rng(3), 17, 0)

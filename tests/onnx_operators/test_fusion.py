@@ -14,7 +14,7 @@ from bittrue.plan.planner import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.differential import assert_same
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
-from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime
+from support.onnx_models import HERE, build, cases, check, needs_measured, run_runtime
 from support.quantized_graphs import GraphMaker
 
 _OPSETS = (13, 17, 21)
@@ -117,7 +117,7 @@ def test_movement_of_four_bits(kind: int, mover: str) -> None:
     assert check(content, feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_bytes(request: pytest.FixtureRequest) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""
     tally = Tally()
@@ -133,7 +133,7 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
     assert tally.tensors > 100
 
 
-@needs_wide
+@needs_measured
 def test_transposed_operands(request: pytest.FixtureRequest) -> None:
     """A Gemm transposes its operands and its result itself; a dequantized constant is transposed before."""
     operators = set()

@@ -16,7 +16,7 @@ from support.differential import assert_same, inexact_names
 from support.fused_models import optimised
 from support.half_chains import half_chain
 from support.half_models import branched, fed, halved
-from support.onnx_models import HERE, build, cases, check, integers, natively, needs_wide, run_runtime, single
+from support.onnx_models import HERE, build, cases, check, integers, natively, needs_measured, run_runtime, single
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
@@ -40,7 +40,7 @@ def _check(content: bytes, feeds: list[np.ndarray]) -> bool:
     return True
 
 
-@needs_wide
+@needs_measured
 def test_bytes(request: pytest.FixtureRequest) -> None:
     """Whole graphs of binary16 numbers, and graphs with casts of their own around some nodes."""
     ran = 0
@@ -53,7 +53,7 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
     assert ran > 10
 
 
-@needs_wide
+@needs_measured
 def test_branches(request: pytest.FixtureRequest) -> None:
     """In called graphs constants stay behind their casts, and groups are joined if one is widened outside."""
     ran = 0
@@ -67,7 +67,7 @@ def test_branches(request: pytest.FixtureRequest) -> None:
     assert ran > 5
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("projections", [1, 2])
 def test_sizes_that_a_reshape_keeps(projections: int, inside: bool) -> None:
@@ -108,7 +108,7 @@ def test_sizes_that_a_reshape_keeps(projections: int, inside: bool) -> None:
     )
 
 
-@needs_wide
+@needs_measured
 def test_pairs(request: pytest.FixtureRequest) -> None:
     """Quantizations and dequantizations with binary16 scales."""
     ran = 0
@@ -122,7 +122,7 @@ def test_pairs(request: pytest.FixtureRequest) -> None:
     assert ran > 5
 
 
-@needs_wide
+@needs_measured
 def test_lone_nodes() -> None:
     """A node with a kernel between nodes without one is widened; behind casts of the file it keeps its rounding."""
     x = np.linspace(-3, 3, 40).astype(np.float32).reshape(5, 8)
@@ -141,7 +141,7 @@ def _halves(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return (rng.standard_normal(shape) * 0.2).astype(np.float16)
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""
@@ -163,7 +163,7 @@ def test_shared_weights(operator: str) -> None:
         assert _check(*build(nodes, {"x": x}, results, constants, opset=17))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("opset", [14, 17])
 def test_shared_exponent(opset: int) -> None:
     """A normalization by nodes whose exponent other nodes read as well is joined without its mean and bias."""
@@ -234,7 +234,7 @@ class _Chain:
         return of
 
 
-@needs_wide
+@needs_measured
 def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
     """Which numbers are rounded depends on where the runtime moves transpositions before it inserts casts."""
     for rng in cases(request, usual=12):
@@ -256,7 +256,7 @@ def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
         assert _check(*build(chain.nodes, {"x": x}, {"y": TensorProto.FLOAT}, chain.constants, opset=opset))
 
 
-@needs_wide
+@needs_measured
 def test_shared_out(request: pytest.FixtureRequest) -> None:
     """Slices that are all of a tensor become one Split, whose neighbours decide about casts."""
     for rng in cases(request, usual=10):
@@ -296,7 +296,7 @@ def test_shared_out(request: pytest.FixtureRequest) -> None:
         assert _check(*build(chain.nodes, {"x": x}, {"y": TensorProto.FLOAT16}, chain.constants, opset=opset))
 
 
-@needs_wide
+@needs_measured
 def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
     """Reshapes one behind the other are one, which may stand alone."""
     for rng in cases(request, usual=9):
@@ -327,7 +327,7 @@ def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
         )
 
 
-@needs_wide
+@needs_measured
 def test_chains(request: pytest.FixtureRequest) -> None:
     """Transpositions move past whatever reads them, as far as the runtime moves them; parts of graphs are binary32."""
     ran = 0
@@ -349,7 +349,7 @@ def _gelu(of: str, result: str) -> list[onnx.NodeProto]:
     ]
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("opset", [18, 20])
 def test_transposed_gelu(opset: int) -> None:
     """A transposition goes behind a Gelu, which is an operator from set 20 on, and behind what joins both sides."""
@@ -365,7 +365,7 @@ def test_transposed_gelu(opset: int) -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, _GELU, opset=opset))
 
 
-@needs_wide
+@needs_measured
 def test_transposed_before_gelu() -> None:
     """A Gelu reads a tensor once, as one node: a transposition before it leads to the one behind it."""
     x = np.random.default_rng(5).standard_normal((4, 8, 16)).astype(np.float16)
@@ -382,7 +382,7 @@ def test_transposed_before_gelu() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=22))
 
 
-@needs_wide
+@needs_measured
 def test_gelu_behind_moved_transposition() -> None:
     """What a transposition has moved behind is no half of x: then the runtime finds the Gelu."""
     rng = np.random.default_rng(5)
@@ -397,7 +397,7 @@ def test_gelu_behind_moved_transposition() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, {**_GELU, "w": w}, opset=20))
 
 
-@needs_wide
+@needs_measured
 def test_transposed_once_more() -> None:
     """Once a constant has been widened, transpositions move again: here past a cast that one Gelu reads by then."""
     rng = np.random.default_rng(5)
@@ -430,7 +430,7 @@ def _normalization(wide: int, half: bool) -> list[onnx.NodeProto]:
     ]
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("half", [False, True])
 def test_normalizations_by_wider_numbers(half: bool) -> None:
     """PyTorch's export of halves centres in binary16, and squares in binary64: one normalization all the same."""
@@ -442,7 +442,7 @@ def test_normalizations_by_wider_numbers(half: bool) -> None:
     assert _check(*build(nodes, {"input": x}, results, constants, opset=14))
 
 
-@needs_wide
+@needs_measured
 def test_saved_exponents() -> None:
     """A saved file casts constants: folded when it is opened, they keep no normalization from being joined."""
     rng, parts = np.random.default_rng(5), [helper.make_node("Sigmoid", ["x"], ["xa"])]
@@ -467,7 +467,7 @@ def test_saved_exponents() -> None:
         assert _check(optimised(content, level, off=()), feeds)
 
 
-@needs_wide
+@needs_measured
 def test_saved_casts() -> None:
     """The runtime knows the casts that it has inserted by their names in saved files again: they do not round."""
     x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float32)
@@ -484,7 +484,7 @@ def test_saved_casts() -> None:
         assert _check(optimised(content, level, off=()), feeds)
 
 
-@needs_wide
+@needs_measured
 def test_averages_behind_shared_statistics() -> None:
     """What one batch normalization reads twice stays a cast: it leaves blocks of channels, and so does the average."""
     rng = np.random.default_rng(5)
@@ -500,7 +500,7 @@ def test_averages_behind_shared_statistics() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": w, "b": b, "ones": ones}, opset=17))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("limits", [(0.0, 6.0), (-0.1, 1.3)])
 def test_limits_of_fused_convolutions(limits: tuple[float, float]) -> None:
     """A Clip has a kernel, but a convolution that ends with one has none: what is between them is not rounded."""
@@ -528,7 +528,7 @@ def test_small_variances() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))
 
 
-@needs_wide
+@needs_measured
 def test_computed_factors() -> None:
     """A root of a constant has no kernel: behind the casts it is computed in every run, and no factor of a product."""
     x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)
@@ -543,7 +543,7 @@ def test_computed_factors() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"three": np.float16(3)}, opset=17))
 
 
-@needs_wide
+@needs_measured
 def test_idle_expand() -> None:
     """An Expand to the sizes that are there goes; what is left stands alone between nodes without a kernel."""
     x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)
@@ -558,7 +558,7 @@ def test_idle_expand() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))
 
 
-@needs_wide
+@needs_measured
 def test_joined_reshapes() -> None:
     """Reshapes that become one are asked last whether they stand alone: here behind the Concat that reads them."""
     x = np.random.default_rng(5).standard_normal((1, 12, 16)).astype(np.float16)
@@ -575,7 +575,7 @@ def test_joined_reshapes() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=17))
 
 
-@needs_wide
+@needs_measured
 def test_shapes_behind_products_of_blocks() -> None:
     """The shape of MatMulNBits on binary16 numbers is known: a product and a sum behind it become one."""
     rng = np.random.default_rng(5)
@@ -608,7 +608,7 @@ def test_shapes_behind_products_of_blocks() -> None:
     assert [step.operator for step in steps if step.operator in ("matmul", "add")].count("add") == 0
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("opset", [14, 17, 18, 20, 24])
 def test_operators_that_others_define(opset: int) -> None:
     """Which ones the runtime replaces by their definitions depends on the operator set."""
@@ -636,7 +636,7 @@ def test_kernels() -> None:
             assert since in (1, kernels[name])
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("leads_on", [True, False])
 @pytest.mark.parametrize("position", ["Unsqueeze", "Round"])
 def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
@@ -675,7 +675,7 @@ def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
     assert _check(*build(nodes, {"x": x, "angles": angles}, {"y": TensorProto.FLOAT16}, constants))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("residual", ["sum", "normalized", "turned"])
 def test_symbols_of_widened_results(residual: str) -> None:
     """A wide result has the sizes that follow from what the file declares of operands, not those of its own twin."""
@@ -706,7 +706,7 @@ def test_symbols_of_widened_results(residual: str) -> None:
     assert _check(model.SerializeToString(), feeds)
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("bounds", [(), ("low",), ("", "high"), ("low", "high")])
 def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
     """A bound that the file leaves out is the largest binary16 number, but between nodes that are widened."""
@@ -722,7 +722,7 @@ def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
     assert _check(*build(nodes, {"x": x}, outputs, {name: constants[name] for name in bounds if name}))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("operator", ["Max", "Min"])
 @pytest.mark.parametrize("shapes", [((37,), (37,)), ((2, 1), (1, 35)), ((1, 35), (2, 1)), ((1,), (1,)), ((), (9,))])
 def test_equal_extremes(operator: str, shapes: tuple[tuple[int, ...], ...]) -> None:
@@ -734,7 +734,7 @@ def test_equal_extremes(operator: str, shapes: tuple[tuple[int, ...], ...]) -> N
     assert _check(*build(nodes, {"a": a, "b": b}, {"y": TensorProto.FLOAT16}))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("operator", ["Slice", "Conv", "Reshape", "Expand"])
 def test_ranks_without_sizes(operator: str) -> None:
     """A transposition passes what follows from sizes that are inputs: the runtime knows how many there are."""
@@ -770,7 +770,7 @@ def test_ranks_without_sizes(operator: str) -> None:
     assert _check(content, feeds)
 
 
-@needs_wide
+@needs_measured
 def test_joined_groups_are_asked_last() -> None:
     """A normalization of parts stands alone in front of a node that stands alone itself."""
     rng = np.random.default_rng(4)
@@ -907,7 +907,7 @@ _GATES: dict[str, dict[str, object]] = {
 }
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("before", ["nothing", "a product", "a reshaped product"])
 @pytest.mark.parametrize("name", list(_GATES))
 def test_contributed_operators(name: str, before: str) -> None:
@@ -938,7 +938,7 @@ def test_contributed_operators(name: str, before: str) -> None:
         assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=opset))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("scale", [np.float16, np.float32])
 @pytest.mark.parametrize("before", ["Identity", "Neg", "Cast", "Transpose"])
 def test_normalization_of_two_types(before: str, scale: type) -> None:
@@ -956,7 +956,7 @@ def test_normalization_of_two_types(before: str, scale: type) -> None:
     assert _check(*build(nodes, {"given": values}, {"y": wide if halves else narrow}, constants, opset=17))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize(
     ("opset", "part"), [(13, {}), (17, {}), (17, {"start": 1}), (17, {"start": -2, "end": -1}), (17, {"end": 2})]
 )
@@ -993,7 +993,7 @@ def test_every_half_is_native(target: str | None) -> None:
     natively(*model)
 
 
-@needs_wide
+@needs_measured
 def test_copies_of_weights() -> None:
     """Products by a weight and by a copy of it read one cast, no constant to the runtime: DeBERTa's shared keys."""
     rng = np.random.default_rng(13)

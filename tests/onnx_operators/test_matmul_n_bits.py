@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from support.onnx_models import MICROSOFT, Checks, natively, needs_wide, scale, single
+from support.onnx_models import MICROSOFT, Checks, natively, needs_measured, scale, single
 
 
 def _make_odd(rng: np.random.Generator, rows: np.ndarray | None) -> None:
@@ -68,7 +68,7 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
     return single("MatMulNBits", operands, [kind], attributes, domain=MICROSOFT, constants=constants)
 
 
-@needs_wide
+@needs_measured
 def test_random_models(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:
@@ -126,7 +126,7 @@ def in_another_order(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]
     return proto.SerializeToString(), feeds
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("draw", [by_table, in_another_order])
 def test_weights_without_kernel(
     request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], tuple[bytes, list[np.ndarray]]]
@@ -158,7 +158,7 @@ def with_sum(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     return proto.SerializeToString(), feeds
 
 
-@needs_wide
+@needs_measured
 def test_sums_become_biases(request: pytest.FixtureRequest) -> None:
     checks = Checks(request, usual=25)
     for rng in checks:

@@ -12,7 +12,7 @@ from onnx import helper
 import bittrue
 from support.isolated_runtime import IsolatedRuntime
 from support.odd_attributes import bases, mapped, names_in_source, odd_cases, reads
-from support.onnx_models import HERE, Refused, build, check, needs_wide, run_runtime, single
+from support.onnx_models import HERE, Refused, build, check, needs_measured, run_runtime, single
 
 # What the Python package of the runtime has no arrays for.
 _UNSHOWN = "Numpy type"
@@ -31,7 +31,7 @@ def test_no_attribute_is_forgotten() -> None:
     assert not names_in_source() - drawn
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("part", range(4))
 def test_odd_values(request: pytest.FixtureRequest, part: int, record_property: Callable[[str, object], None]) -> None:
     every = 1 if request.config.getoption("--deep") else _USUAL

@@ -10,14 +10,14 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from support.differential import assert_same
 from support.half_models import branched
-from support.onnx_models import HERE, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, cases, needs_measured, run_runtime
 from support.pass_graphs import PASSES, PassGraph
 
 # Few of each; --deep and --examples make more.
 _USUAL = 12
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("aim", PASSES)
 def test_bytes(request: pytest.FixtureRequest, aim: str) -> None:
     for rng in cases(request, usual=_USUAL):
@@ -33,7 +33,7 @@ def test_bytes(request: pytest.FixtureRequest, aim: str) -> None:
             assert_same(name, ours[name], np.asarray(value))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("aim", PASSES)
 def test_bytes_of_a_branch_that_is_always_taken(request: pytest.FixtureRequest, aim: str) -> None:
     """The runtime puts the nodes of a branch in place of an If whose condition follows from constants."""
@@ -41,7 +41,7 @@ def test_bytes_of_a_branch_that_is_always_taken(request: pytest.FixtureRequest, 
         _check_branch(PASSES[aim](rng), rng)
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize(("aim", "seed"), [("attentions", 1), ("attentions", 8), ("skipped sums", 5)])
 def test_free_sizes_of_a_branch_that_is_always_taken(aim: str, seed: int) -> None:
     """Nodes around it and inside are compared apart; what inference says of both branches is not known of one."""
@@ -59,7 +59,7 @@ def _check_branch(graph: PassGraph, rng: np.random.Generator) -> None:
             assert_same(name, ours[name], np.asarray(value))
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("aim", [*PASSES, "two pairs"])
 def test_bytes_of_branches_that_running_chooses(request: pytest.FixtureRequest, aim: str) -> None:
     """Some passes do not go into graphs that others call, or do not find constants outside of them."""
@@ -112,7 +112,7 @@ def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(model.SerializeToString())
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("tapped", [False, True])
 def test_a_sum_that_is_a_result_holds_a_transposition(tapped: bool) -> None:
     """Where its image has another reader, what the transposition would be undone behind is not looked for beyond it."""

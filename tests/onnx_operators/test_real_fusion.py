@@ -12,11 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.arithmetic import floats
 from support.differential import assert_same
-from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime, value_info
+from support.onnx_models import HERE, build, cases, check, needs_measured, run_runtime, value_info
 from support.real_graphs import RealGraphMaker
 
 
-@needs_wide
+@needs_measured
 def test_bytes(request: pytest.FixtureRequest) -> None:
     seen: set[str] = set()
     for rng in cases(request):
@@ -39,7 +39,7 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
     assert {"conv of a sum", "gelu", "matmul", "layer_normalization"} <= seen
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("order", [[1, 0, 2], [1, 2, 0], [0, 2, 1]])
 def test_single_columns_of_transposed_matrices(order: list[int]) -> None:
     """Where their elements are no neighbours, they are not added up as a row."""
@@ -55,7 +55,7 @@ def test_single_columns_of_transposed_matrices(order: list[int]) -> None:
     assert check(content, feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_bias_of_integer_products(request: pytest.FixtureRequest) -> None:
     """Where the runtime puts a bias into the product before it, a normalized sum with a residual adds it first."""
     fused = 0
@@ -146,7 +146,7 @@ def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     return bytes(model.SerializeToString()), x
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("form", ["plain", "read", "own bias"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_biases_before_skipping_normalizations_of_the_file(turned: bool, form: str) -> None:
@@ -180,7 +180,7 @@ def test_biases_before_skipping_normalizations_of_the_file(turned: bool, form: s
     assert check(model.SerializeToString(), feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("begin", ["conv", "pool", "Neg", "input"])
 @pytest.mark.parametrize("groups", [1, 16, 2])
 def test_convolutions_of_the_file_that_begin_with_an_image(begin: str, groups: int) -> None:
@@ -266,7 +266,7 @@ def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str)
     assert_same("y", bittrue.load(content).prepare(HERE).run(*feeds)["y"], theirs["y"])
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("batch", [2, "n"])
 @pytest.mark.parametrize(
     ("given", "mode", "attributes", "end"),

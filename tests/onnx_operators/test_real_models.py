@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 import bittrue
-from support.onnx_models import HERE, check, needs_wide, options
+from support.onnx_models import HERE, check, needs_measured, options
 
 _RNG = np.random.default_rng(5)
 _VALUES = {
@@ -67,7 +67,7 @@ def _model(text: str, version: int = 13) -> bytes:
     return model.SerializeToString()
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("name", _GRAPHS)
 def test_bytes(name: str) -> None:
     rng = np.random.default_rng(7)
@@ -105,7 +105,7 @@ def _pair(source: str, name: str) -> str:
     return f"q{name} = QuantizeLinear ({source}, step, point) d{name} = DequantizeLinear (q{name}, step, point)"
 
 
-@needs_wide
+@needs_measured
 def test_branch_knows_shapes_around_it() -> None:
     """The sum joins the product, since the runtime knows how many dimensions a value from outside has."""
     feeds = [np.random.default_rng(7).standard_normal((3, 8)).astype(np.float32), np.array(True)]
@@ -117,7 +117,7 @@ def test_branch_knows_shapes_around_it() -> None:
         assert check(_model(text), feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_convolutions_by_filters_around_them() -> None:
     """Filters of the graph around a branch are real ones between pairs, too, and their images stay in planes."""
     image = np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32)
@@ -131,7 +131,7 @@ def test_convolutions_by_filters_around_them() -> None:
         assert check(_model(text), [image, np.array(True)]) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_carried_images_of_unknown_rank() -> None:
     """Transpositions move in the body of a loop although nothing says how many dimensions there are."""
     text = f"""(float[1, 4, 4, 3] x) => (float[1, 4, 4, 3] z, float[3, 1, 2, 1, 1] y) {{ z, y = Loop (three, true, x)
@@ -144,7 +144,7 @@ def test_carried_images_of_unknown_rank() -> None:
     assert check(_model(text), feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_pairs_stop_before_quantizations() -> None:
     """A pair does not move past a transposition that a quantization reads besides, so filters stay real."""
     text = """(int8[2, 4, 4, 3] x) => (int8[2, 3, 4, 4] y, int8[2, 2, 4, 4] z)
@@ -154,7 +154,7 @@ def test_pairs_stop_before_quantizations() -> None:
     assert check(_model(text), feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize(
     "window",
     [
@@ -180,7 +180,7 @@ def _check_run(content: bytes, image: np.ndarray) -> None:
         assert found["y"].tobytes() == expected.tobytes()
 
 
-@needs_wide
+@needs_measured
 def test_initial_values_of_inputs_as_bias() -> None:
     """As Brevitas exports: what callers may replace is quantized anew in every run where it is a bias between pairs."""
     text = f"""(float[1, 3, 5, 5] x, float[2] shift, float large) => (float y) {{ {_pair("x", "x")}
@@ -189,7 +189,7 @@ def test_initial_values_of_inputs_as_bias() -> None:
     _check_run(_model(text), np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32))
 
 
-@needs_wide
+@needs_measured
 def test_two_pairs_that_a_transposition_parts() -> None:
     """They stay two, since the transposition ends between the second quantization and one of what dequantizes it."""
     text = f"""(float[1, 4, 4, 3] x) => (float[1, 2, 4, 4] y, float[1, 4, 4, 3] z) {{ {_pair("x", "x")}
@@ -200,7 +200,7 @@ def test_two_pairs_that_a_transposition_parts() -> None:
     assert check(_model(text), [image]) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_weights_that_a_loop_carries() -> None:
     """As Keras' recurrent layers come: to the runtime they are no constants, so their product is not prepared."""
     text = """(float[1, 300] x) => (float[1, 300] y, float[300, 300] z) { y, z = Loop (three, true, x, square)
@@ -211,7 +211,7 @@ def test_weights_that_a_loop_carries() -> None:
     assert check(_model(text), feeds) == "equal"
 
 
-@needs_wide
+@needs_measured
 def test_sums_of_images_of_unknown_sizes() -> None:
     """The runtime does not follow sizes through convolutions that read fewer channels than a block has (PP-OCR)."""
     text = """(float[n, 3, s, s] x) => (float[n, 8, t, t] y)

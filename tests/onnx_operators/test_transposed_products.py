@@ -8,9 +8,9 @@ from onnx import NodeProto, TensorProto, helper
 
 from support.floating_models import reals
 from support.fused_models import optimised
-from support.onnx_models import Checks, build, check, natively, needs_wide
+from support.onnx_models import Checks, build, check, natively, needs_measured
 
-pytestmark = needs_wide
+pytestmark = needs_measured
 
 
 def random_model(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:

@@ -20,7 +20,7 @@ from bittrue.runners.processor import onnxruntime_here
 from bittrue.runners.recording import Recording
 from bittrue.runners.sides import open_side
 from support.float_models import MODELS, forms, quantize
-from support.onnx_models import HERE, Refused, build, needs_wide, run_runtime, value_info
+from support.onnx_models import HERE, Refused, build, needs_measured, run_runtime, value_info
 
 _FORMS = ("pairs_u8s8", "pairs_s8s8_per_channel", "operators_u8s8_per_channel", "pairs_real_bias")
 # Levels that fuse.
@@ -49,7 +49,7 @@ def record(path: Path, **settings: object) -> Recording:
 
 
 @pytest.mark.in_turns(2)
-@needs_wide
+@needs_measured
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
 @pytest.mark.parametrize("form", _FORMS)
 def test_levels(
@@ -59,7 +59,7 @@ def test_levels(
     record_property: Callable[[str, object], None],
 ) -> None:
     path = models[name, form]
-    ours = open_side(str(path)).record(inputs(path))
+    ours = open_side(f"{path}@{HERE}").record(inputs(path))
     quantized = {t.name for t in ours if t.dtype in ("u8", "s8")}
     for level in LEVELS:
         recording = record(path, level=level)
@@ -96,7 +96,7 @@ def run_at(path: Path, level: str) -> dict[str, bytes]:
     return {port.name: np.asarray(v).tobytes() for port, v in zip(session.get_outputs(), results, strict=True)}
 
 
-@needs_wide
+@needs_measured
 @pytest.mark.in_turns(2)
 @pytest.mark.parametrize("level", ["disable", "basic"])
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])

@@ -30,7 +30,11 @@ _IR_VERSION = 11
 # ONNX Runtime's arithmetic on the processor that runs the tests; its kernels for 512-bit vectors are others.
 HERE = onnxruntime_here().numerics
 WIDE = "avx512vnni" in bittrue.isas()
-# For tests of float kernels that `onnxruntime-avx2` marks as inexact, or that differ by the width of vectors. Rows of
+# For tests that compare real numbers with the runtime here, whose kernels nobody has measured on some processors.
+needs_measured = pytest.mark.skipif(
+    bool(onnxruntime_here().unsure), reason="nobody has measured ONNX Runtime on this processor"
+)
+# For tests of numerics `onnxruntime` by name, or of sizes that follow from its processors' caches. Rows of
 # `onnxruntime@aarch64` that are inexact say so, and are not compared.
 needs_wide = pytest.mark.skipif(
     not WIDE and not HERE.endswith("@aarch64"),
