@@ -13,7 +13,9 @@ from bittrue.cli import cli
 from bittrue.runners import processor
 from bittrue.runners.ours import Ours
 from bittrue.runners.sides import open_sides
+from support.build import T
 from support.onnx_models import single
+from support.unary import unary
 
 _SETS = {
     "onnxruntime": ("avx512vnni", "avxvnni", "avx2", "portable"),
@@ -62,6 +64,23 @@ def test_users_are_told(command: str, softmax: Path, monkeypatch: pytest.MonkeyP
         output = " ".join(done.output.split())
         assert told in output
         assert ("this processor" in output) == bool(told)
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_users_of_the_delegate_are_told(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bits of real numbers are those of AVX-512; the plan says for which operators, whatever the processor."""
+    path = tmp_path / "logistic.tflite"
+    path.write_bytes(unary("LOGISTIC", T("f32", (4,)), T("f32", (4,))))
+    for sets in (_SETS["onnxruntime"], _SETS["onnxruntime-avx2"]):
+        monkeypatch.setattr(processor, "isas", lambda sets=sets: sets)
+        done = CliRunner().invoke(cli, [command, str(path), "--numerics", "xnnpack"], env={"COLUMNS": "400"})
+        assert done.exit_code == 0, done.output
+        output = " ".join(done.output.split())
+        assert ("on this processor may have other bits" in output) == ("avx512vnni" not in sets)
+    (note,) = bittrue.load(path).prepare("xnnpack").plan.notes
+    assert "without AVX-512" in note
+    assert "LOGISTIC" in note
+    assert not bittrue.load(path).prepare("xnnpack@aarch64").plan.notes
 
 
 def test_default_sessions_have_numerics_where_their_bits_are_others() -> None:

@@ -1,4 +1,4 @@
-"""Which numerics has ONNX Runtime's bits on the processor at hand: the one place that decides it."""
+"""Which numerics has a runtime's bits on the processor at hand: the one place that decides it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ def numerics_here(name: str) -> str:
 
 
 def processor_note(numerics: str) -> str:
-    """What users of a numerics of ONNX Runtime must know before they compare it with that runtime; or nothing."""
+    """What users of a numerics must know before they compare it with its runtime on this processor; or nothing."""
+    if numerics == "xnnpack" and "avx512vnni" not in isas():
+        return (
+            "LiteRT's delegate on this processor may have other bits of real numbers: those of AVX-512 are reproduced"
+        )
     if numerics.removesuffix(_DEFAULTS) not in _MEASURED.values():
         return ""
     here = onnxruntime_here()

@@ -24,4 +24,5 @@ XNNPACK_AARCH64 = replace(
     reproduces="ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), aarch64, one thread",
     verified="the aarch64 wheel under qemu-user (Cortex-A76): the conformance suite and recorded random models",
     rows=changed(XNNPACK, CHANGES),
+    limit="",
 )

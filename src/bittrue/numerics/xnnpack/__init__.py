@@ -20,6 +20,10 @@ XNNPACK = Numerics(
     STORED + matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows,
     LITERT_OPTIMIZED.versions,
     prepares_constants=True,
+    limit=(
+        "on processors without AVX-512 the delegate's SOFTMAX, LOGISTIC, ELU, LOG and, along the last axis, SUM, MEAN, "
+        "REDUCE_MAX and REDUCE_MIN of real numbers have other bits"
+    ),
     # DENSIFY is an identity of a constant here.
     unpacks={"dequantize": ("f16", "s8"), "identity": ("f16", "f32")},
 )
