@@ -308,6 +308,26 @@ def test_images_enlarged_to_sizes(
     assert_same("y", ours.run(*inputs.values())["y"], theirs["y"])
 
 
+@pytest.mark.parametrize("opset", [21, 22])
+@pytest.mark.parametrize("constant", [False, True])
+def test_sums_of_two_convolutions(constant: bool, opset: int) -> None:
+    """In planes that one begins with the other image that comes first in the file, wherever it stands in the sum."""
+    rng = np.random.default_rng(1)
+    given = {"x": rng.standard_normal((1, 20, 9, 9)).astype(np.float32)}
+    weights = {name: rng.standard_normal((8, 20, 3, 3)).astype(np.float32) for name in ("v", "w")}
+    biases = {name: rng.standard_normal(8).astype(np.float32) for name in ("b", "c")}
+    convolutions = [helper.make_node("Conv", ["x", *two], [two[0] + "x"]) for two in (("v", "b"), ("w", "c"))]
+    for nodes in (convolutions, convolutions[::-1]):
+        for operands in (["vx", "wx"], ["wx", "vx"]):
+            graph = [*nodes, helper.make_node("Add", operands, ["y"])]
+            inputs, constants = (given, biases | weights) if constant else (given | weights, biases)
+            content, feeds = build(graph, inputs, {"y": TensorProto.FLOAT}, constants, opset=opset)
+            assert check(content, feeds) == "equal"
+            plan = bittrue.load(content).prepare("onnxruntime@aarch64").plan
+            assert len(plan.steps) == 2
+            assert plan.inexact == ()
+
+
 def test_biases_of_integer_products_on_aarch64() -> None:
     """There the bias is part of the product, whichever operand it is: one rounding of product and sum."""
     rng = np.random.default_rng(5)

@@ -59,23 +59,6 @@ def test_kernels_for_binary16_on_aarch64() -> None:
     assert plan.notes == (numerics.find("onnxruntime").limit,)
 
 
-@pytest.mark.parametrize("between", [False, True])
-def test_sums_behind_convolutions_on_aarch64(between: bool) -> None:
-    """The runtime adds such images inside of the convolution there; sums with constants have been folded."""
-    x = np.ones((1, 2, 3, 3), np.float32)
-    constants = {"w": np.ones((2, 2, 1, 1), np.float32), "c": np.ones((2, 1, 1), np.float32)}
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["a"]),
-        helper.make_node("Mul", ["a", "c"], ["b"]),
-        helper.make_node("Add", ["b" if between else "a", "x"], ["y"]),
-        helper.make_node("Add", ["x", "x"], ["z"]),
-    ]
-    nodes = nodes if between else [nodes[0], *nodes[2:]]
-    plan = bittrue.load(build(nodes, {"x": x}, {"y": 1, "z": 1}, constants)[0]).prepare("onnxruntime@aarch64").plan
-    unsure = {plan.tensors[index].name for step in plan.steps if step.inexact for index in step.outputs}
-    assert unsure == {"y"}
-
-
 def test_commands(tmp_path: Path) -> None:
     path = tmp_path / "det.onnx"
     path.write_bytes(single("Det", {"x": _LARGE}, [1])[0])

@@ -24,14 +24,10 @@ ACTIVATIONS = ("Gelu", "HardSigmoid", "HardSwish", "QuickGelu", "Relu", "Sigmoid
 Origin = tuple[tuple[int, int], ...]
 # What only goes with the convolution whose result nothing else reads.
 FINISHES = ("LeakyRelu", "Clip")
-# Versions of convolutions that begin with a sum; later ones do not.
-_VERSIONS = (1, 11)
 
 
 def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
     """Sums with what a convolution computes, and batch normalizations behind blocks of `block` channels; 0: none."""
-    if not block:
-        return
     # Tensors in blocks, and what their sizes follow from.
     blocked: dict[int, Origin] = {}
     sizes = known_sizes(editor, shapes)
@@ -58,7 +54,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
             if _same_shape(editor, shapes, node):
                 origin = _of(node.inputs[0], blocked)
                 if _same_sizes(sizes, node, blocked):
-                    _begin_with(editor, node, (1, 0), bias=False)
+                    _begin_with(editor, node, (0, 1), bias=False)
                 blocked[node.outputs[0]] = origin
         elif node.source in (*ACTIVATIONS, "Mul") and inside:
             if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
@@ -88,18 +84,22 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
             if _as_convolution(editor, node):
                 blocked[node.outputs[0]] = origin
     sizes = known_sizes(editor, shapes)
-    for node in editor.nodes():
+    nodes = editor.nodes()
+    places = {index: place for place, node in enumerate(nodes) for index in node.outputs}
+    for node in nodes:
         if editor.alive(node) and node.source == "Add" and editor.type(node.outputs[0]) == "f32":
             left, right = map(sizes, node.inputs)
             if left is not None and len(left) == 4 and left == right and UNKNOWN not in left:
-                _begin_with(editor, node, (1, 0), bias=True, besides=blocked)
+                # Source: ORT asks the node first that the file has first.
+                first, second = (-1 if index is None else places.get(index, -1) for index in node.inputs)
+                order = (0, 1) if first < second else (1, 0)
+                _begin_with(editor, node, order, bias=True, besides=blocked)
 
 
 def fills_blocks(image: Sizes | None, block: int) -> bool:
     """Whether the runtime knows that the channels of an image for a pool fill whole blocks."""
-    return (
-        image is not None and len(image) == 4 and isinstance(image[1], int) and image[1] > 0 and image[1] % block == 0
-    )
+    known = block > 0 and image is not None and len(image) == 4
+    return known and image is not None and isinstance(image[1], int) and image[1] > 0 and image[1] % block == 0
 
 
 def _is_given(editor: Editor, node: Node) -> bool:
@@ -208,14 +208,14 @@ def _by_integers(editor: Editor, sizes: Callable[[int | None], Sizes | None], no
 
 
 def _begin_with(
-    editor: Editor, total: Node, others: tuple[int, int], *, bias: bool, besides: Container[int] | None = None
+    editor: Editor, total: Node, order: tuple[int, int], *, bias: bool, besides: Container[int] = ()
 ) -> None:
-    """The first operand that a convolution computes for this sum alone: its sums begin with the other operand."""
-    for position, other in enumerate(others):
+    """The first operand, in an order, that a convolution computes for this sum alone: it begins with the other one."""
+    for position in order:
         conv = editor.writer(total.inputs[position])
         if conv is None or not _is_plain(conv) or editor.only_reader(conv) is not total:
             continue
-        if besides is not None and (conv.outputs[0] in besides or conv.version not in _VERSIONS):
+        if conv.outputs[0] in besides:
             continue
         has_bias = len(conv.inputs) > 2 and conv.inputs[2] is not None
         if bias and not has_bias:
@@ -227,7 +227,7 @@ def _begin_with(
             operator="conv",
             source=conv.source,
             version=conv.version,
-            inputs=(conv.inputs[0], conv.inputs[1], third, *(None,) * (ADDEND - 3), total.inputs[other]),
+            inputs=(conv.inputs[0], conv.inputs[1], third, *(None,) * (ADDEND - 3), total.inputs[1 - position]),
             attributes=dict(conv.attributes),
         )
         return

@@ -1,9 +1,8 @@
 """mark_other_kernels: nodes whose kernels on aarch64 are not reproduced, and all that follows from them.
 
 There are kernels for binary16 where the runtime inserts casts elsewhere, and some operators that are several nodes here
-join a product and the sum behind it, as convolutions do with what is added to their images. Such nodes are computed as
-on x86-64 all the same, and every node that replaces one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for
-aarch64, the types of its kernels; run.
+join a product and the sum behind it. Such nodes are computed as on x86-64 all the same, and every node that replaces
+one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for aarch64, the types of its kernels; run.
 """
 
 from __future__ import annotations
@@ -31,10 +30,8 @@ _SINCE = {
 }
 # Operators that join products and sums, and what becomes a difference of two products.
 _JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd", "GatedRMSNorm")
-# What is folded into a convolution before it.
-_FOLDED = ("Add", "BatchNormalization", "Div", "Dropout", "Identity", "Mul", "Sub")
 _NOTE = (
-    "ONNX Runtime has other kernels on aarch64 (for binary16, Conv with a sum, {}), which are not reproduced: what {}"
+    "ONNX Runtime has other kernels on aarch64 (for binary16, {}), which are not reproduced: what {}"
     " of this graph's nodes and those behind them give may differ from the runtime's in bits"
 )
 
@@ -59,14 +56,4 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 def _is_other(editor: Editor, node: Node) -> bool:
     if node.source in _JOINED or (node.source == "MatMulNBits" and node.operator == "sub"):
         return True
-    if node.source in ("Add", "Sum") and not any(editor.value(index) is not None for index in node.inputs):
-        return any(_is_convolution(editor, index) for index in node.inputs)
     return node.version >= _SINCE.get(node.source, 1 << 30) and has_halves(editor, [node])
-
-
-def _is_convolution(editor: Editor, index: int | None) -> bool:
-    """Whether a tensor is a convolution's image, or what constants make of one, that one node reads."""
-    node = editor.writer(index)
-    while node is not None and node.source in _FOLDED and editor.only_reader(node) is not None:
-        node = next((w for i in node.inputs if (w := editor.writer(i)) is not None), None)
-    return node is not None and node.source == "Conv" and editor.only_reader(node) is not None
