@@ -5,6 +5,7 @@ Slots: attention cached_product state_step.
 
 from __future__ import annotations
 
+import itertools
 from itertools import combinations
 
 import numpy as np
@@ -86,11 +87,12 @@ def test_columns_behind_whole_vectors_are_fused_or_not(bits: int, scales: int) -
     assert (found == 2.0**-24).all()
 
 
-def _step(name: str, state: np.ndarray, decay: np.ndarray | None, rate: np.float32 | None) -> tuple[np.ndarray, ...]:
+def _step(name: str, size: int, decays: bool, rate: np.float32 | None) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(5)
-    size, columns = state.shape
-    key, value, queries = (rng.standard_normal(shape).astype(np.float32) for shape in (size, columns, (3, size)))
-    product = None if name.endswith("old_state") else _PRODUCT
+    state = rng.standard_normal((size, 64)).astype(np.float32)
+    decay = rng.uniform(0.5, 1, (size, 1)).astype(np.float32) if decays else None
+    key, value, queries = (rng.standard_normal(shape).astype(np.float32) for shape in (size, 64, (1, size)))
+    product = _PRODUCT if name.endswith("in_turn") else None
     place = state_step.Place(decay, key, value, rate, queries, np.float32(0.5))
     found = state_step.RULES[name].apply(state, place, product)
     wide = state.astype(np.float64) * (1 if decay is None else decay)
@@ -98,17 +100,20 @@ def _step(name: str, state: np.ndarray, decay: np.ndarray | None, rate: np.float
     return (*found, wide, 0.5 * queries @ wide)
 
 
-@pytest.mark.parametrize("rate", [None, np.float32(0.7)])
-@pytest.mark.parametrize("decays", [False, True])
-@pytest.mark.parametrize("size", [16, 64, 128])
-def test_states_are_near_real_numbers_and_rules_told_apart(size: int, decays: bool, rate: np.float32 | None) -> None:
-    rng = np.random.default_rng(6)
-    state = rng.standard_normal((size, 64)).astype(np.float32)
-    decay = rng.uniform(0.5, 1, (size, 1)).astype(np.float32) if decays else None
-    found = {name: _step(name, state, decay, rate) for name in state_step.RULES}
-    for behind, read, real, real_read in found.values():
-        assert np.abs(behind - real).max() < 1e-3
-        assert np.abs(read - real_read).max() < 1e-3
-    one, other = found.values()
-    assert not np.array_equal(one[0], other[0])
-    assert not np.array_equal(one[1], other[1])
+_STATES = list(itertools.product((16, 64, 128), (False, True), (None, np.float32(0.7))))
+
+
+@pytest.mark.parametrize("name", state_step.RULES)
+@pytest.mark.parametrize(("size", "decays", "rate"), _STATES)
+def test_states_are_near_real_numbers(name: str, size: int, decays: bool, rate: np.float32 | None) -> None:
+    behind, read, real, real_read = _step(name, size, decays, rate)
+    assert np.abs(behind - real).max() < 1e-3
+    assert np.abs(read - real_read).max() < 1e-3
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations(state_step.RULES, 2)))
+def test_rules_of_states_are_told_apart(pair: tuple[str, str]) -> None:
+    assert any(
+        any(not np.array_equal(*both) for both in zip(*(_step(name, *state)[:2] for name in pair), strict=True))
+        for state in _STATES
+    )

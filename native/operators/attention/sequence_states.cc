@@ -6,6 +6,7 @@
 
 #include "arithmetic/elementary.h"
 #include "core/kernel.h"
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
@@ -301,6 +302,7 @@ class LinearAttention final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_causal_conv(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<CausalConvolution>(step);
 }
 

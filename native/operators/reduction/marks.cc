@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/rounding.h"
 #include "operators/core/registry.h"
 #include "operators/core/sizes.h"
 #include "operators/movement/strided_copy.h"
@@ -222,6 +223,7 @@ class Segments final : public Kernel {
 std::unique_ptr<Kernel> make_hardmax(const Step& step, const CoreSet&) { return std::make_unique<Hardmax>(step); }
 
 std::unique_ptr<Kernel> make_root_mean_square(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<RootMeanSquare>(step);
 }
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from ..arithmetic import elementary, fused_polynomials
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass
 from .real_product import Layout, RealProductRule
 
 # Numbers of a state from which on it is multiplied by the rule for matrices.
 _LARGE = 4096
-_LANES = 16
+_LANES, _FOUR = 16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,25 +44,28 @@ Apply = Callable[[np.ndarray, Place, RealProductRule | None], tuple[np.ndarray, 
 
 @dataclass(frozen=True, eq=False)
 class StateStepRule:
-    """What one place does to a state."""
+    """What one place does to a state; decays of single numbers of a key are `power` of what is given."""
 
     apply: Apply
     formula: str
     source: str
+    power: Callable[[np.ndarray], np.ndarray] = elementary.exp
 
 
-def _times(product: RealProductRule | None, row: np.ndarray, state: np.ndarray) -> np.ndarray:
+def _times(product: RealProductRule | None, row: np.ndarray, state: np.ndarray, fused: bool) -> np.ndarray:
     """A row [K] times a state [K, V]."""
     if product is not None and state.size >= _LARGE:
         return product.apply(row[None], state, None, 1.0, 1.0, Layout())[0]
     total = np.zeros(state.shape[1], np.float32)
     for x, values in zip(row, state, strict=True):
-        total = total + x * values
+        total = fma(values, x, total) if fused else total + x * values
     return total
 
 
-def _in_turn(state: np.ndarray, place: Place, product: RealProductRule | None) -> tuple[np.ndarray, np.ndarray]:
-    """Every operation is rounded.
+def _in_turn(
+    state: np.ndarray, place: Place, product: RealProductRule | None, fused: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every operation is rounded; with `fused` products and sums of states that are not large are joined.
 
     >>> state, one = np.float32([[2]]), np.float32([1])
     >>> place = Place(None, one, one, None, queries=state, scale=np.float32(1))
@@ -71,9 +76,10 @@ def _in_turn(state: np.ndarray, place: Place, product: RealProductRule | None) -
     if place.decay is not None:
         state = state * place.decay
     if place.rate is not None:
-        value = place.rate * (value - _times(product, place.key, state))
-    state = state + place.key[:, None] * value
-    return state, np.stack([_times(product, query, state) for query in place.queries]) * place.scale
+        value = place.rate * (value - _times(product, place.key, state, fused))
+    joined = fused and state.size < _LARGE
+    state = fma(place.key[:, None], value, state) if joined else state + place.key[:, None] * value
+    return state, np.stack([_times(product, query, state, fused) for query in place.queries]) * place.scale
 
 
 def _from_old_state(state: np.ndarray, place: Place, product: RealProductRule | None) -> tuple[np.ndarray, np.ndarray]:
@@ -97,6 +103,27 @@ def _from_old_state(state: np.ndarray, place: Place, product: RealProductRule | 
     return fma(written, value, state) if place.decay is None else fma(place.decay, state, written * value), reads
 
 
+def _by_fours(state: np.ndarray, place: Place, product: RealProductRule | None) -> tuple[np.ndarray, np.ndarray]:
+    key, value, query, decay = place.key, place.value, place.queries[0], place.decay
+    if place.rate is None:
+        written = key[:, None]
+        state = fma(written, value, state) if decay is None else fma(decay, state, written * value)
+        return state, (_times(None, query, state, True) * place.scale)[None]
+    rows = (key, query) if decay is None else (key * decay[:, 0], query * decay[:, 0])
+    seen, read = (_times(None, row, state, True) for row in rows)
+    value = place.rate * (value - seen)
+    lanes = np.zeros((4, _FOUR), np.float32)
+    for k in range(0, len(key), _FOUR):
+        # Sixteens go to all four sums, what is left to the first one.
+        lane = k // _FOUR % 4 if k < len(key) // 16 * 16 else 0
+        lanes[lane] = fma(query[k : k + _FOUR], key[k : k + _FOUR], lanes[lane])
+    four = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    both = (four[0] + four[1]) + (four[2] + four[3])
+    read = place.scale * fma(both, value, read)
+    written = key[:, None]
+    return fma(written, value, state) if decay is None else fma(decay, state, written * value), read[None]
+
+
 RULES: dict[str, StateStepRule] = {
     "binary32_in_turn": StateStepRule(
         _in_turn,
@@ -110,5 +137,18 @@ RULES: dict[str, StateStepRule] = {
         "y = scale fma(q k, u, a) with q k in 16 fused lanes that are folded by halves, S = fma(d, S, f32(k u)), "
         "or fma(k, u, S) without decays",
         "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
+    ),
+    "binary32_fused_in_turn": StateStepRule(
+        partial(_in_turn, fused=True),
+        "as binary32_in_turn, but below K V = 4096 every product is joined with the sum that it enters",
+        "a runtime's operators of transformers for aarch64; verified by running",
+    ),
+    "binary32_fused_by_fours": StateStepRule(
+        _by_fours,
+        "with rates as binary32_fused_from_old_state for one query, q k in four sums of 4 fused lanes, (0 + 1) + (2 + "
+        "3), folded by neighbours; without rates S = fma(d, S, f32(k v)), or fma(k, v, S), and y = scale (q S), a "
+        "chain of fused multiply-adds from 0 on; decays of single numbers are polynomials",
+        "a library of matrix kernels for aarch64, read; verified by running",
+        fused_polynomials.exp,
     ),
 }

@@ -81,18 +81,18 @@ def _engram_gate(source: Source) -> None:
         return step("mul", *inputs, **PLAIN)
 
     def added_up(x: int | None, y: int | None) -> int:
-        """Products of the numbers of rows, in order: [..., 1]."""
-        return step("reduce_streams", step("expand_dims", x, parts.list(-1)), y, branches=0, scale=1.0)
+        """Products of the numbers of rows, each rounded, in order: [..., 1]."""
+        return step("reduce_streams", step("expand_dims", mul(x, y), parts.list(-1)), ones, branches=0, scale=1.0)
 
     count = step("convert", parts.sizes(queries, -1, None), **CAST)
+    ones = step("broadcast_to", parts.number(1, "one"), parts.sizes(queries, 0, None), both_ways=True)
     least = parts.number(source.real("epsilon", 1e-5), "epsilon")
 
     def inverse(x: int | None) -> int:
         mean = step("div", added_up(x, x), count, **PLAIN)
-        return step("div", parts.number(1, "one"), step("sqrt", step("add", mean, least, **PLAIN)), **PLAIN)
+        return step("div", parts.number(1, "unit"), step("sqrt", step("add", mean, least, **PLAIN)), **PLAIN)
 
-    wide = step("broadcast_to", scales[1], parts.sizes(queries, 0, None), both_ways=True)
-    fit = added_up(mul(mul(keys, scales[0]), queries), wide)
+    fit = added_up(mul(mul(keys, scales[0]), queries), scales[1])
     fit = step("div", mul(mul(fit, inverse(keys)), inverse(queries)), step("sqrt", count), **PLAIN)
     size = step("sqrt", step("maximum", step("abs", fit), parts.number(1e-6, "least")))
     gate = step("logistic", mul(step("sign", fit), size), by_library=True)

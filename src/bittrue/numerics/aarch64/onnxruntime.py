@@ -18,6 +18,7 @@ _FOURS = {"real_softmax": ("binary32_polynomial_16_lanes", "binary32_polynomial_
 _JOINED = {"recurrence": ("binary32_polynomials", "binary32_polynomials_joined")}
 _SCALED = {"scale_back": ("binary32_product_of_scales", "binary32_product_then_fused")}
 _ALIKE = {"real_product": ("binary32_fused_blocks", "binary32_fused_blocks_alike")}
+_OF_TURNS = {"real_product": "binary32_fused_blocks_alike"}
 _NEIGHBOURS = {"real_sum": ("binary32_packets_4", "binary32_packets_of_neighbours")}
 _NORMAL = {"real_normalization": ("binary32_lanes", "binary32_joined")}
 _OPERATIONS = {"real_function": ("binary32_single_operations", "binary32_joined_operations")}
@@ -62,7 +63,8 @@ CHANGES = (
         Change(stem, _ONCE)
         for stem in (
             *("affine_grid", "crop_and_resize", "deformable_conv", "determinant", "grid_sample", "inverse"),
-            *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest"),
+            *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest", "causal_conv"),
+            *("mix_streams", "reduce_streams", "root_mean_square"),
         )
     ),
     Change("resize_linear", {**_ONCE, "weighted": ("binary32_weights_in_order", "binary32_fused_weights_in_order")}),
@@ -71,7 +73,7 @@ CHANGES = (
     Change("deformable_conv", {**_ONCE, **_ALIKE}),
     Change("mixture_of_experts", {**_ONCE, **_ALIKE, "table_product": ("binary32_tables_of_fours", None)}),
     Change("mixture_of_experts", {**_ONCE, **_ALIKE}),
-    *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose", "linear_attention")),
+    *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose")),
     Change("conv", {"real_product": ("binary32_fused_windows_of_7", "binary32_fused_blocks_alike")}),
     Change("gelu", {"real_gelu": ("binary32_fused_polynomials", "binary32_fused_polynomials_joined")}),
     *(Change(stem, _NEIGHBOURS) for stem in ("average_pool", "mean", "sum", "reduce_prod")),
@@ -128,8 +130,8 @@ def _in_blocks(row: Row) -> bool:
 
 
 def _replaced(row: Row) -> bool:
-    """Whether `_BLOCKS` or `_CASTS` stand in place of the row."""
-    return _in_blocks(row) or (row.operator == "convert" and "cast" in row.rules)
+    """Whether `_BLOCKS`, `_CASTS` or `_STATES` stand in place of the row."""
+    return _in_blocks(row) or row.operator == "linear_attention" or (row.operator == "convert" and "cast" in row.rules)
 
 
 def _by_integers(row: Row) -> tuple[Row, ...]:
@@ -222,6 +224,16 @@ _BLOCKS = tuple(
     for one in (_by_integers if row.operator == "matmul" else _experts_by_integers)(row)
 )
 
+# States that fill vectors of four have a kernel, if a single query reads each.
+_OF_FOURS = (("states_fill_vectors", 4, 1),)
+_STATES = tuple(
+    replace(row, rules={"state_step": "binary32_fused_by_fours"}, when=_OF_FOURS, evidence=RUN)
+    if row.when
+    else replace(row, rules={"state_step": "binary32_fused_in_turn", **_OF_TURNS}, evidence=RUN)
+    for row in ONNXRUNTIME.rows
+    if row.operator == "linear_attention"
+)
+
 # Images lie in planes: there are no blocks of channels.
 _OF_BLOCKS = ("cast_halves", "fuse_reals", "mark_planes")
 
@@ -247,6 +259,7 @@ ONNXRUNTIME_AARCH64 = replace(
         _apart(
             _BLOCKS
             + _CASTS
+            + _STATES
             + changed(
                 replace(ONNXRUNTIME, rows=tuple(row for row in ONNXRUNTIME.rows if not _replaced(row))),
                 CHANGES,

@@ -221,12 +221,13 @@ def rows_are_whole_blocks(call: Call, least: int, wanted: bool) -> bool:
     return (block >= least and int(call.attribute("k")) % block == 0) == wanted
 
 
-def states_fill_vectors(call: Call) -> bool:
-    """States [K, V] of linear attention that 1, 2, 4 or 8 queries read: K up to 256 in sixteens, V in 32s."""
+def states_fill_vectors(call: Call, lanes: int = 16, *readers: int) -> bool:
+    """States [K, V] of linear attention: K up to 256 in whole lanes, V in 32s, and that many queries that read one."""
     from ..attention import linear_attention
 
     _, _, heads, _, value_heads, size, value_size = linear_attention.sizes_of(call)
-    return size % 16 == 0 and size <= 256 and value_size % 32 == 0 and max(1, heads // value_heads) in (1, 2, 4, 8)
+    whole = size % lanes == 0 and size <= 256 and value_size % 32 == 0
+    return whole and max(1, heads // value_heads) in (readers or (1, 2, 4, 8))
 
 
 def windows_of_7_for_two(call: Call) -> bool:

@@ -7,7 +7,7 @@ mix_streams: streams x, what a block gave b [..., H], gates p [..., C], [..., C,
 mixed, weights m [..., C, C]. y[..., k, h] = (sum over c of m[..., c, k] * x[..., c, h]) + p[..., k, h] * b[..., h],
 or x[..., k, h] + p[..., k, h] * b[..., h].
 
-Sums begin with 0 and go in order, every operation is rounded.
+Sums begin with 0 and go in order, products enter them by the slot `multiply_add`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...graph import Attribute
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
 
 
@@ -76,11 +77,12 @@ def _gates(step: Step, gates: np.ndarray) -> np.ndarray:
     return gates.reshape(step["rows"], step["count"], gates.size // each if each else 1)
 
 
-def _sum(parts: np.ndarray) -> np.ndarray:
-    """Over the second axis."""
-    total = np.zeros((parts.shape[0], *parts.shape[2:]), np.float32)
-    for place in range(parts.shape[1]):
-        total = total + parts[:, place]
+def _sum(step: Step, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Of products, over the second axis."""
+    shape = np.broadcast_shapes(left.shape, right.shape)
+    total, rule = np.zeros((shape[0], *shape[2:]), np.float32), multiply_add.RULES[step.rules["multiply_add"]]
+    for place in range(shape[1]):
+        total = rule.apply(left[:, place], right[:, place], total)
     return total
 
 
@@ -88,7 +90,7 @@ def reference_reduced(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     """One branch after the other."""
     x = inputs[0].reshape(step["rows"], step["count"], step["size"])
     with np.errstate(all="ignore"):
-        total = np.float32(step["scale"]) * _sum(x * _gates(step, inputs[1]))
+        total = np.float32(step["scale"]) * _sum(step, x, _gates(step, inputs[1]))
     return [total.reshape(step["shape"])]
 
 
@@ -102,12 +104,22 @@ def reference_mixed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.
     x = streams.reshape(step["rows"], count, size)
     with np.errstate(all="ignore"):
         if weights is not None:
-            x = _sum(weights.reshape(step["rows"], count, count)[..., None] * x[:, :, None])
-        result = x + _gates(step, gates) * block.reshape(step["rows"], 1, size)
+            x = _sum(step, weights.reshape(step["rows"], count, count)[..., None], x[:, :, None])
+        rule = multiply_add.RULES[step.rules["multiply_add"]]
+        result = rule.apply(_gates(step, gates), block.reshape(step["rows"], 1, size), x)
     return [result.reshape(step["shape"])]
 
 
 OPERATORS = (
-    Operator("reduce_streams", (), infer_reduced, lower, reference_reduced, "branches added up by gates"),
-    Operator("mix_streams", (), infer_mixed, lower, reference_mixed, "branches mixed, and what a block gives by gates"),
+    Operator(
+        "reduce_streams", ("multiply_add",), infer_reduced, lower, reference_reduced, "branches added up by gates"
+    ),
+    Operator(
+        "mix_streams",
+        ("multiply_add",),
+        infer_mixed,
+        lower,
+        reference_mixed,
+        "branches mixed, and what a block gives by gates",
+    ),
 )

@@ -97,7 +97,9 @@ def _head(
         factors, share = None, None
         if step["decays"]:
             assert decay is not None
-            factors = np.broadcast_to(elementary.exp(decay[b, t].reshape(heads, -1)[n])[:, None], (size, 1))
+            given = decay[b, t].reshape(heads, -1)[n]
+            power = rule.power if given.size > 1 else elementary.exp
+            factors = np.broadcast_to(power(given)[:, None], (size, 1))
         if step["rated"]:
             assert rate is not None
             share = rate[b, t][n if rate.shape[2] > 1 else 0]

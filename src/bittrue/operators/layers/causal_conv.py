@@ -4,8 +4,8 @@ Operands: x [B, C, L], weights [C, 1, K], bias [C] (may be missing), the places 
 1) * `dilation` (0 where it is missing). With `channels_last` x is [B, L, ...] and these are [B, P, ...], with as many
 elements behind as there are channels. Results: y, shaped as x, and the last P places.
 
-A sum begins with the bias and goes from the first tap to the last, every operation rounded; with `gated` y is x / (1 +
-e^-x) of it.
+A sum begins with the bias and goes from the first tap to the last, by the slot `multiply_add`; with `gated` y is x / (1
++ e^-x) of it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arithmetic import elementary
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 X, WEIGHTS, BIAS, PAST = range(4)
+# So many neighbouring taps of a single place have a loop of their own, which rounds the last product.
+_ALONE = (3, 4, 5)
 
 
 def _sizes(call: Call) -> tuple[int, int, int, int]:
@@ -89,10 +92,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
     seen = np.concatenate([before, by_places(x, length)], axis=1)
     total = np.zeros((batch, length, channels), np.float32)
     total += np.float32(0) if bias is None else bias
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
+    alone = length == 1 and step["dilation"] == 1 and taps in _ALONE and (not last or channels == 1)
     with np.errstate(all="ignore"):
         for tap in range(taps):
             at = tap * step["dilation"]
-            total = total + weights[:, 0, tap] * seen[:, at : at + length]
+            part, weight = seen[:, at : at + length], weights[:, 0, tap]
+            total = total + weight * part if alone and tap == taps - 1 else rule.apply(part, weight, total)
         if step["gated"]:
             total = total / (np.float32(1) + elementary.exp(-total))
     return [as_given(total, step["shape"]), as_given(seen[:, length:], step["state_shape"])]
@@ -100,7 +106,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
 
 OPERATOR = Operator(
     "causal_conv",
-    (),
+    ("multiply_add",),
     infer,
     lower,
     reference,

@@ -1,8 +1,8 @@
 """root_mean_square: rows over the root of the mean of their squares, perhaps times a scale.
 
 Operands: x [..., G * C], scale [C]; every C neighbours are a row, or, without a scale, all of the last axis.
-y = x * f32(1 / sqrt(f32(s / C) + epsilon)) * scale, where s adds the squares from the first element to the last; every
-operation is rounded.
+y = x * f32(1 / sqrt(f32(s / C) + epsilon)) * scale, where s adds the squares from the first element to the last by the
+slot `multiply_add`; every other operation is rounded.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 
@@ -41,13 +42,18 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, length = inputs[0], step["length"]
     if not x.size:
         return [x.copy()]
-    rows = x.reshape(-1, length)
+    rows, rule = x.reshape(-1, length), multiply_add.RULES[step.rules["multiply_add"]]
     with np.errstate(all="ignore"):
-        sums = np.add.accumulate(rows * rows, axis=1)[:, -1:]
+        sums: np.ndarray = np.zeros((len(rows), 1), np.float32)
+        for column in range(length):
+            one = rows[:, column : column + 1]
+            sums = rule.apply(one, one, sums)
         result = rows * (np.float32(1) / np.sqrt(sums / np.float32(length) + np.float32(step["epsilon"])))
         if len(inputs) > 1:
             result = result * inputs[1].reshape(-1)
         return [result.reshape(x.shape)]
 
 
-OPERATOR = Operator("root_mean_square", (), infer, lower, reference, "rows over the root of the mean of their squares")
+OPERATOR = Operator(
+    "root_mean_square", ("multiply_add",), infer, lower, reference, "rows over the root of the mean of their squares"
+)
