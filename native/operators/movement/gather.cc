@@ -32,15 +32,12 @@ class GatheredPositions {
            : type_ == Type::s32 ? reinterpret_cast<const int32_t*>(stored)[i]
                                 : reinterpret_cast<const int64_t*>(stored)[i];
   }
-  // Positions [first, first + count).
-  void copy(const uint8_t* stored, int64_t first, int64_t count, int64_t* to) const {
-    if (constant_) {
-      std::copy_n(values_.data() + first, count, to);
-    } else if (type_ == Type::s64) {
-      std::copy_n(reinterpret_cast<const int64_t*>(stored) + first, count, to);
-    } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = at(stored, first + i);
-    }
+  // Positions [first, first + count): where they lie, narrow ones in `room`.
+  const int64_t* from(const uint8_t* stored, int64_t first, int64_t count, int64_t* room) const {
+    if (constant_) return values_.data() + first;
+    if (type_ == Type::s64) return reinterpret_cast<const int64_t*>(stored) + first;
+    for (int64_t i = 0; i < count; ++i) room[i] = at(stored, first + i);
+    return room;
   }
 
  private:
@@ -259,10 +256,10 @@ class GatherElements final : public Kernel {
     const uint8_t* from = run.inputs[0] + begin;
     uint8_t* to = run.outputs[0] + r * length * size_;
     const int64_t next = axis_ == last ? 0 : size_;
-    int64_t positions[kPart];
+    int64_t room[kPart];
     for (int64_t i = 0; i < length; i += kPart, from += kPart * next, to += kPart * size_) {
       const int64_t count = std::min(kPart, length - i);
-      positions_.copy(run.inputs[1], r * length + i, count, positions);
+      const int64_t* positions = positions_.from(run.inputs[1], r * length + i, count, room);
       const auto pick = size_ == 1   ? pick_some<1>
                         : size_ == 2 ? pick_some<2>
                         : size_ == 4 ? pick_some<4>
@@ -279,12 +276,19 @@ class GatherElements final : public Kernel {
   };
   template <int kSize>
   static bool pick_some(const Line& line, const int64_t* positions, int64_t count, uint8_t* to) {
-    const int64_t size = kSize == 0 ? line.size : kSize, dimension = line.dimension, step = line.step;
+    // Along the last axis all elements come from one row.
+    if (line.next == 0) return pick_beside<kSize, true>(line, positions, count, to);
+    return pick_beside<kSize, false>(line, positions, count, to);
+  }
+  template <int kSize, bool kOneRow>
+  static bool pick_beside(const Line& line, const int64_t* positions, int64_t count, uint8_t* to) {
+    const int64_t size = kSize == 0 ? line.size : kSize, dimension = line.dimension;
+    const int64_t step = kOneRow ? size : line.step, next = kOneRow ? 0 : line.next;
     const uint8_t* from = line.from;
-    for (int64_t i = 0; i < count; ++i, from += line.next, to += size) {
-      const int64_t p = positions[i], place = p + (p < 0 ? dimension : 0);
-      if (place < 0 || place >= dimension) return false;
-      std::memcpy(to, from + place * step, static_cast<size_t>(size));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t p = positions[i], place = p + ((p >> 63) & dimension);
+      if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(dimension)) return false;
+      std::memcpy(to + i * size, from + i * next + place * step, static_cast<size_t>(size));
     }
     return true;
   }
