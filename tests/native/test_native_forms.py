@@ -25,15 +25,18 @@ _TYPES: dict[str, Any] = {
 
 
 def _check(nodes: list[NodeProto], feeds: dict[str, np.ndarray], constants: dict[str, Any]) -> str:
-    """Both executors on all instruction sets; what the last session does."""
+    """Both executors on all instruction sets; what the last session does. Results beside the first one are places."""
     truth = nodes[-1].op_type in ("Equal", "Greater", "GreaterOrEqual", "Less", "IsNaN", "IsInf")
     kind = TensorProto.BOOL if truth else helper.np_dtype_to_tensor_dtype(next(iter(feeds.values())).dtype)
-    content, given = build(nodes, feeds, {"y": kind}, constants)
-    expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*given)["y"]
+    first = TensorProto.INT64 if nodes[-1].op_type == "ArgMax" else kind
+    results = {name: TensorProto.INT64 if i else first for i, name in enumerate(nodes[-1].output)}
+    content, given = build(nodes, feeds, results, constants)
+    expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*given)
     for isa in bittrue.isas():
         session = bittrue.load(content).prepare("onnxruntime", executor="native", isa=isa)
         assert not session.missing
-        assert session.run(*given)["y"].tobytes() == expected.tobytes(), isa
+        for name, found in session.run(*given).items():
+            assert found.tobytes() == expected[name].tobytes(), (isa, name)
     return "\n".join(session.plan.execution)
 
 
@@ -59,6 +62,7 @@ def _numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...], odd: b
         ("Div", "f32 f64"),
         ("Mod", "f32 f64"),
         ("Div", "s32"),
+        ("Pow", "f64"),
         ("BitShift", "u8 u32"),
     ],
 )
@@ -75,6 +79,10 @@ def test_two_numbers(operator: str, kinds: str, second: tuple[int, ...]) -> None
                 b %= 40
             elif operator == "Div" and kind == "s32":
                 b[...] = np.where(rng.random(b.shape) < 0.5, b % 9 + 1, b | 1)
+                # The one quotient that does not fit.
+                a.reshape(-1)[0], b.reshape(-1)[0] = np.iinfo(np.int32).min, -1
+            elif operator == "Pow":
+                b[...] = rng.choice([2, 3, 0.5, -1.7], b.shape)
             _check([node], {"a": a, "b": b}, {})
 
 
@@ -84,18 +92,21 @@ def test_two_numbers(operator: str, kinds: str, second: tuple[int, ...]) -> None
     ("operator", "kind", "given"),
     [
         *((f"Reduce{name}", "f32", {}) for name in ("Prod", "LogSumExp", "L1", "L2", "SumSquare")),
-        *((f"Reduce{name}", "f64", {}) for name in ("Sum", "Mean", "Prod", "L1", "L2", "SumSquare")),
+        *((f"Reduce{name}", "f64", {}) for name in ("Sum", "Mean", "Prod", "L1", "L2", "SumSquare", "Max", "Min")),
         ("ReduceProd", "s32", {}),
         ("ReduceProd", "s64", {}),
         ("LpNormalization", "f32", {"p": 1}),
         ("LpNormalization", "f32", {"p": 2}),
+        *(("ArgMax", kind, {"keepdims": 0}) for kind in ("f32", "f64")),
+        ("CumSum", "f64", {"reverse": 1}),
     ],
 )
 def test_along_axes(operator: str, kind: str, given: dict[str, Any]) -> None:
     """Rows, columns, what lies between, and everything; rows of zeros and of numbers that are none."""
     rng = np.random.default_rng(len(operator))
     for axes in ([2], [1], [0], [1, 2], [0, 1, 2]):
-        if operator == "LpNormalization" and len(axes) > 1:
+        single = operator in ("LpNormalization", "ArgMax", "CumSum")
+        if single and len(axes) > 1:
             continue
         for odd in (False, True):
             x, constants, inputs = _numbers(rng, kind, _SHAPE, False), {}, ["x"]
@@ -103,11 +114,11 @@ def test_along_axes(operator: str, kind: str, given: dict[str, Any]) -> None:
                 x[0, 2] = 0
                 x[1, 0, ::5] = x.dtype.type(np.inf) if kind[0] == "f" else np.iinfo(x.dtype).max
                 x[0, 1, 3] = x.dtype.type(np.nan) if kind[0] == "f" else -1
-            if operator == "LpNormalization":
+            if single and operator != "CumSum":
                 node = helper.make_node(operator, inputs, ["y"], axis=axes[0], **given)
             else:
-                constants = {"axes": np.array(axes)}
-                node = helper.make_node(operator, ["x", "axes"], ["y"])
+                constants = {"axes": np.array(axes[0] if single else axes)}
+                node = helper.make_node(operator, ["x", "axes"], ["y"], **given)
             _check([node], {"x": x}, constants)
 
 
@@ -142,7 +153,7 @@ def test_products(kind: str) -> None:
         ("Hardmax", "f32", {"axis": -1}),
         ("Hardmax", "f32", {"axis": 1}),
         ("Clip", "f64", {}),
-        *((name, "f64", {}) for name in ("Sqrt", "Floor", "Ceil", "Round")),
+        *((name, "f64", {}) for name in ("Sqrt", "Floor", "Ceil", "Round", "Sin", "Cos")),
     ],
 )
 def test_one_tensor(operator: str, kind: str, given: dict[str, Any]) -> None:
@@ -151,7 +162,57 @@ def test_one_tensor(operator: str, kind: str, given: dict[str, Any]) -> None:
     for odd in (False, True):
         x = _numbers(rng, kind, _SHAPE, odd)
         x[0, 1, 20:] = 3
+        if operator in ("Sin", "Cos"):
+            # Of pairs, too, of which one number is large.
+            x[1] *= 10.0 ** rng.integers(0, 20, x.shape[1:])
         _check([helper.make_node(operator, ["x", *constants], ["y"], **given)], {"x": x}, constants)
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_lengths_of_windows(axes: int) -> None:
+    """NaN, infinities and windows over borders, too."""
+    rng = np.random.default_rng(axes)
+    for odd in (False, True):
+        x = _numbers(rng, "f32", (2, 3, *(7, 9, 6)[:axes]), odd)
+        for p in (1, 2):
+            given: dict[str, Any] = {"kernel_shape": [3] * axes, "strides": [2] * axes, "pads": [1] * 2 * axes, "p": p}
+            _check([helper.make_node("LpPool", ["x"], ["y"], **given)], {"x": x}, {})
+            _check([helper.make_node("GlobalLpPool", ["x"], ["y"], p=p)], {"x": x}, {})
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("rows", [1, 9])
+@pytest.mark.parametrize("length", [1, 6, 70])
+def test_layers_of_doubles(rows: int, length: int) -> None:
+    rng = np.random.default_rng(length)
+    for odd in (False, True):
+        x = _numbers(rng, "f64", (rows, length), False)
+        if odd:
+            x[rows // 2, ::3] = np.inf
+        constants = {name: rng.standard_normal(length) for name in ("scale", "bias")}
+        for names in (["scale"], ["scale", "bias"]):
+            given = {name: constants[name] for name in names}
+            _check([helper.make_node("LayerNormalization", ["x", *names], ["y"])], {"x": x}, given)
+
+
+@needs_native
+@pytest.mark.parametrize("kind", ["f32", "f64", "u8"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_places_of_largest_elements(kind: str, axes: int) -> None:
+    """Windows over borders, lines and columns first; what is equal, NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(axes)
+    for odd in (False, True):
+        x = _numbers(rng, kind, (2, 3, *(7, 9, 6)[:axes]), odd)
+        if kind == "u8":
+            x %= 3
+        for order in (0, 1):
+            for windows in ({"strides": [2] * axes}, {"dilations": [2] * axes, "pads": [1] * 2 * axes}):
+                given: dict[str, Any] = {"kernel_shape": [3] * axes, "storage_order": order, **windows}
+                _check([helper.make_node("MaxPool", ["x"], ["y", "at"], **given)], {"x": x}, {})
+                _check([helper.make_node("MaxPool", ["x"], ["y"], **given)], {"x": x}, {})
 
 
 @needs_native

@@ -29,6 +29,9 @@ bool in_groups(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
+  if (in_pairs(step)) {
+    return make_paired_map(step, real_loops::WideFunction::cos, arithmetic::rational_wide::library_cos);
+  }
   const auto plain = [](float x) { return arithmetic::cos(x); };
   if (in_groups(step)) return make_grouped_map(step, real_loops::rational_cos, plain);
   return make_function(step, cores, plain, [](float x) { return fused::cos(x); });
@@ -83,6 +86,9 @@ std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
+  if (in_pairs(step)) {
+    return make_paired_map(step, real_loops::WideFunction::sin, arithmetic::rational_wide::library_sin);
+  }
   const auto plain = [](float x) { return arithmetic::sin(x); };
   if (in_groups(step)) return make_grouped_map(step, real_loops::rational_sin, plain);
   return make_function(step, cores, plain, [](float x) { return fused::sin(x); });

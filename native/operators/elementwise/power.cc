@@ -58,26 +58,26 @@ void library_powers(PairLoopCore core, const float* x, const float* y, bool one,
 }
 
 // Of what is wider, rounded last.
-template <class Y>
-float library_power(float x, Y y) {
-  return static_cast<float>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+template <class X, class Y>
+X library_power(X x, Y y) {
+  return static_cast<X>(std::pow(static_cast<double>(x), static_cast<double>(y)));
 }
 
 // Exponents that are the same for a row at least; squares, cubes and, if `finite`, other products are loops of their own.
-template <class Y>
+template <class X, class Y>
 class PowerOfRows final : public BlockKernel {
  public:
   PowerOfRows(const Step& step, const CoreSet& cores, bool finite)
-      : BlockKernel(step, {sizeof(float), sizeof(Y)}, sizeof(float)),
+      : BlockKernel(step, {sizeof(X), sizeof(Y)}, sizeof(X)),
         core_(cores.pair_loop()),
         finite_(finite),
         only_(step.input(1).elements == 1) {}
 
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    const auto* first = reinterpret_cast<const float*>(in[0]);
+    const auto* first = reinterpret_cast<const X*>(in[0]);
     const auto* second = reinterpret_cast<const Y*>(in[1]);
-    auto* target = reinterpret_cast<float*>(out);
+    auto* target = reinterpret_cast<X*>(out);
     for (int64_t i = 0, end = count; i < count; i = end) {
       if (!only_) {
         for (end = i + 1; end < count && second[end] == second[i];) ++end;
@@ -86,25 +86,27 @@ class PowerOfRows final : public BlockKernel {
     }
   }
 
-  void stretch(const float* first, Y y, float* target, int64_t count) const {
+  void stretch(const X* first, Y y, X* target, int64_t count) const {
     const auto each = [&](const auto& function) {
       for (int64_t i = 0; i < count; ++i) target[i] = function(first[i]);
     };
-    const int32_t whole = finite_ ? near_whole(static_cast<float>(y)) : 0;
-    if (whole == 2) {
-      each([](float x) { return multiplied(x, 2); });
-    } else if (whole != 0) {
-      each([whole](float x) { return multiplied(x, whole); });
-    } else if (!finite_ && y == 2) {
-      each([](float x) { return x * x; });
+    if constexpr (kBinary32) {
+      const int32_t whole = finite_ ? near_whole(y) : 0;
+      if (whole == 2) return each([](float x) { return multiplied(x, 2); });
+      if (whole != 0) return each([whole](float x) { return multiplied(x, whole); });
+    }
+    if (!finite_ && y == 2) {
+      each([](X x) { return x * x; });
     } else if (!finite_ && y == 3) {
-      each([](float x) { return x * x * x; });
-    } else if constexpr (std::is_same_v<Y, float>) {
+      each([](X x) { return x * x * x; });
+    } else if constexpr (kBinary32) {
       library_powers(core_, first, &y, true, target, count);
     } else {
-      each([y](float x) { return library_power(x, y); });
+      each([y](X x) { return library_power(x, y); });
     }
   }
+
+  static constexpr bool kBinary32 = std::is_same_v<X, float> && std::is_same_v<Y, float>;
 
   PairLoopCore core_;
   bool finite_, only_;
@@ -114,32 +116,42 @@ void require_one(const Step& step, bool one_exponent) {
   require(!one_exponent || step.input(1).elements == 1, "there must be one exponent");
 }
 
-template <class Y>
+template <class X, class Y>
 std::unique_ptr<Kernel> make_wide_power(const Step& step, const CoreSet& cores, bool one_exponent) {
-  if (one_exponent) return std::make_unique<PowerOfRows<Y>>(step, cores, false);
+  if (one_exponent) return std::make_unique<PowerOfRows<X, Y>>(step, cores, false);
   const auto block = [](const uint8_t* const* in, uint8_t* out, int64_t count) {
-    const auto* first = reinterpret_cast<const float*>(in[0]);
+    const auto* first = reinterpret_cast<const X*>(in[0]);
     const auto* second = reinterpret_cast<const Y*>(in[1]);
-    auto* target = reinterpret_cast<float*>(out);
+    auto* target = reinterpret_cast<X*>(out);
     for (int64_t i = 0; i < count; ++i) target[i] = library_power(first[i], second[i]);
   };
-  return make_blocks(step, {sizeof(float), sizeof(Y)}, sizeof(float), BlockFunction(block));
+  return make_blocks(step, {sizeof(X), sizeof(Y)}, sizeof(X), BlockFunction(block));
+}
+
+template <class X>
+std::unique_ptr<Kernel> make_wide_power(const Step& step, const CoreSet& cores, bool one_exponent) {
+  switch (step.input(1).type) {
+    case Type::s32: return make_wide_power<X, int32_t>(step, cores, one_exponent);
+    case Type::s64: return make_wide_power<X, int64_t>(step, cores, one_exponent);
+    case Type::f32:
+      if constexpr (std::is_same_v<X, double>) return make_wide_power<X, float>(step, cores, one_exponent);
+      return nullptr;
+    case Type::f64: return make_wide_power<X, double>(step, cores, one_exponent);
+    default: return nullptr;
+  }
 }
 
 std::unique_ptr<Kernel> make_real_power(const Step& step, const CoreSet& cores, bool one_exponent) {
   if (step.rule("power") == "binary64_products_or_library") {
-    switch (step.input(1).type) {
-      case Type::s32: return make_wide_power<int32_t>(step, cores, one_exponent);
-      case Type::s64: return make_wide_power<int64_t>(step, cores, one_exponent);
-      case Type::f64: return make_wide_power<double>(step, cores, one_exponent);
-      default: return nullptr;
-    }
+    return step.input(0).type == Type::f64 ? make_wide_power<double>(step, cores, one_exponent)
+                                           : make_wide_power<float>(step, cores, one_exponent);
   }
+  require(step.input(0).type == Type::f32, "no native rule for this slot");
   const std::string& rule = step.rule("power");
   const bool finite = rule == "finite_products_or_library", plain = rule == "binary32_products_or_library";
   require(finite || plain || rule == "library", "no native rule for this slot");
   if (!plain) require_one(step, one_exponent);
-  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows<float>>(step, cores, finite);
+  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows<float, float>>(step, cores, finite);
   require(step.input(1).type == Type::f32, "no native kernel for these types");
   const auto block = [core = cores.pair_loop()](const uint8_t* const* in, uint8_t* out, int64_t count) {
     library_powers(core, reinterpret_cast<const float*>(in[0]), reinterpret_cast<const float*>(in[1]), false,
@@ -152,7 +164,9 @@ std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
   // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
   const Type type = step.input(0).type;
-  if (type == Type::f32 && step.output().type == type) return make_real_power(step, cores, one_exponent);
+  if ((type == Type::f32 || type == Type::f64) && step.output().type == type) {
+    return make_real_power(step, cores, one_exponent);
+  }
   if (type != Type::s32 || step.output().type != type || step.rules.count("power")) return nullptr;
   require_one(step, one_exponent);
   return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {

@@ -27,6 +27,22 @@ void turning(const float* x, float* out, int64_t count) {
   each(x, out, count, [](float value) { return Function::of(value, rational::turned_near(value)); });
 }
 
+// Pairs of which one number is large are reduced in another way, and huge numbers are the C library's.
+template <bool kCosine>
+void wide_circular(const double* x, double* out, int64_t count) {
+  namespace wide = arithmetic::rational_wide;
+  constexpr double kMedium = 15.0, kHuge = 1e14;
+  for (int64_t i = 0; i < count; i += 2) {
+    const bool medium = std::fabs(x[i]) >= kMedium || std::fabs(x[i + 1]) >= kMedium;
+    for (int64_t k = i; k < i + 2; ++k) {
+      const bool huge = std::fabs(x[k]) > kHuge && std::isfinite(x[k]);
+      out[k] = !huge     ? wide::circular<kCosine>(x[k], medium)
+               : kCosine ? wide::library_cos(x[k])
+                         : wide::library_sin(x[k]);
+    }
+  }
+}
+
 }  // namespace
 
 void rational_sin(const float* x, float* out, int64_t count) { turning<rational::Sine>(x, out, count); }
@@ -36,6 +52,8 @@ void rational_cos(const float* x, float* out, int64_t count) { turning<rational:
 void wide_function(WideFunction function, const double* x, double* out, int64_t count) {
   namespace wide = arithmetic::rational_wide;
   switch (function) {
+    case WideFunction::cos: return wide_circular<true>(x, out, count);
+    case WideFunction::sin: return wide_circular<false>(x, out, count);
     case WideFunction::exp: return each(x, out, count, wide::exp);
     case WideFunction::log: return each(x, out, count, wide::log);
     case WideFunction::tanh: return each(x, out, count, wide::tanh);

@@ -15,8 +15,8 @@ namespace real_loops {
 void rational_sin(const float* x, float* out, int64_t count);
 void rational_cos(const float* x, float* out, int64_t count);
 
-// out[i] = the function of arithmetic/rational_wide of x[i]; out may be x.
-enum class WideFunction : uint8_t { exp, log, tanh, logistic };
+// out[i] = the function of arithmetic/rational_wide of x[i], of pairs; out may be x.
+enum class WideFunction : uint8_t { cos, exp, log, logistic, sin, tanh };
 void wide_function(WideFunction function, const double* x, double* out, int64_t count);
 
 // out[i] = x[i]^exponent as arithmetic/double_words has it, of finite numbers above 0; out may be x.

@@ -1,5 +1,5 @@
-// Pools with channels first over one to three axes: the largest element, and the average of real numbers, of windows and
-// of whole images.
+// Pools with channels first over one to three axes: the largest element, and the average and the length of real numbers, of
+// windows and of whole images.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic/elementary.h"
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/layers/real_convolution.h"
@@ -144,6 +145,20 @@ class PlanePool : public Kernel {
   int64_t images_ = 0;
 };
 
+// Whether the bits of a number are such that `what` says so.
+template <class Element, class What>
+bool any_of(const Element* from, int64_t count, const What& what) {
+  uint32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, from + i, sizeof(Element));
+    found |= static_cast<uint32_t>(what(bits));
+  }
+  return found != 0;
+}
+bool is_negative_zero(uint32_t bits) { return bits == 0x80000000u; }
+bool is_zero(uint32_t bits) { return bits << 1 == 0; }
+
 // The first of equal values stays, and NaN never wins. Where only zeros of both signs could be equal and are not there, the
 // lines of a window are compared first, side by side.
 template <class Element>
@@ -155,17 +170,22 @@ class MaxPlanes final : public PlanePool {
 
   void run(const Run& run) const override {
     for_images<Element>(run, [&](const Element* in, Element* out, int worker) {
-      if (any_negative_zero(in, d_.dimension * h_.dimension * w_.dimension)) {
+      if (std::is_same_v<Element, float> && any_of(in, d_.dimension * h_.dimension * w_.dimension, is_negative_zero)) {
         in_order(in, out);
-        return;
-      }
-      auto* most = reinterpret_cast<Element*>(run.scratch + worker * seen_bytes(sizeof(Element)));
-      std::fill_n(most, seen(), kLowest);
-      for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
-        down(in, y, kLowest, most + border(), Larger());
-        across(most, out, Larger(), [](Element value, int64_t) { return value; });
+      } else {
+        side_by_side(in, out, run.scratch + worker * seen_bytes(sizeof(Element)));
       }
     });
+  }
+
+  // Of a plane in which the order of comparisons does not show; `scratch` is one worker's.
+  void side_by_side(const Element* in, Element* out, uint8_t* scratch) const {
+    auto* most = reinterpret_cast<Element*>(scratch);
+    std::fill_n(most, seen(), kLowest);
+    for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
+      down(in, y, kLowest, most + border(), Larger());
+      across(most, out, Larger(), [](Element value, int64_t) { return value; });
+    }
   }
 
  private:
@@ -174,19 +194,6 @@ class MaxPlanes final : public PlanePool {
   struct Larger {
     Element operator()(Element first, Element other) const { return first < other ? other : first; }
   };
-
-  static bool any_negative_zero(const Element* from, int64_t count) {
-    if constexpr (std::is_same_v<Element, float>) {
-      uint32_t found = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        std::memcpy(&bits, from + i, sizeof bits);
-        found |= static_cast<uint32_t>(bits == 0x80000000u);
-      }
-      return found != 0;
-    }
-    return false;
-  }
 
   void in_order(const Element* in, Element* out) const {
     for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
@@ -215,7 +222,8 @@ class MaxPlanes final : public PlanePool {
 // which NaN, infinities or zeros of both signs could meet.
 class OrderedMaxima final : public PlanePool {
  public:
-  OrderedMaxima(const Step& step, std::unique_ptr<Kernel> plain) : PlanePool(step), plain_(std::move(plain)) {
+  OrderedMaxima(const Step& step, std::unique_ptr<Kernel> plain)
+      : PlanePool(step), plain_(std::move(plain)), planes_(dynamic_cast<const MaxPlanes<float>*>(plain_.get())) {
     require(step.rule("extreme") == "last_in_vectors" && step.input(0).rank() <= 5, "no native rule for this slot");
     const std::string& way = step.text("way");
     vectors_ = way == "vectors", from_first_ = way == "from_first";
@@ -228,12 +236,19 @@ class OrderedMaxima final : public PlanePool {
   std::string note() const override { return plain_->note(); }
 
   void run(const Run& run) const override {
-    plain_->run(run);
-    uint8_t* rows = run.scratch + plain_scratch(run.pool.threads());
+    if (planes_ == nullptr) plain_->run(run);
+    const int64_t plain = plain_scratch(run.pool.threads()), part = plain_->scratch_bytes(1);
+    uint8_t* rows = run.scratch + plain;
     for_images<float>(run, [&](const float* in, float* out, int worker) {
       const int64_t size = d_.dimension * h_.dimension * w_.dimension;
-      if (!matters(in, size)) return;
-      if (lanes_) {
+      const bool finite = all_finite(in, size);
+      // While what was looked at is in cache.
+      if (finite && planes_ != nullptr) planes_->side_by_side(in, out, run.scratch + worker * part);
+      // Of equal finite numbers, only zeros show which one was kept.
+      const auto zeros = [&] { return any_of(out, lines() * w_.out, is_zero) && any_of(in, size, is_negative_zero); };
+      if (finite && !zeros()) {
+        return;
+      } else if (lanes_) {
         *out = in_lanes(in, size);
       } else if (columns_ || volumes_) {
         in_columns(in, out, reinterpret_cast<float*>(rows + worker * row_bytes()));
@@ -251,19 +266,6 @@ class OrderedMaxima final : public PlanePool {
 
   int64_t plain_scratch(int threads) const { return round_up(plain_->scratch_bytes(threads), 64); }
   int64_t row_bytes() const { return round_up((w_.before + w_.dimension + seen()) * 4, 64); }
-
-  // -0, -infinity and NaN.
-  static bool matters(const float* from, int64_t count) {
-    constexpr uint32_t kInfinity = 0x7F800000u, kNegative = 0x80000000u;
-    uint32_t found = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      uint32_t bits;
-      std::memcpy(&bits, from + i, sizeof bits);
-      found |= static_cast<uint32_t>(bits - (kInfinity + 1) <= kNegative - (kInfinity + 1)) |
-               static_cast<uint32_t>(bits >= (kInfinity | kNegative));
-    }
-    return found != 0;
-  }
 
   void in_order(const float* in, float* out) const {
     for (int64_t y = 0; y < lines(); ++y) {
@@ -320,7 +322,79 @@ class OrderedMaxima final : public PlanePool {
   }
 
   std::unique_ptr<Kernel> plain_;
+  const MaxPlanes<float>* planes_;  // what `plain_` is, plane by plane
   bool vectors_ = false, from_first_ = false, columns_ = false, volumes_ = false, lanes_ = false;
+};
+
+// The first of equal values and its place, tap by tap over whole lines of windows. `from_first`: from the first tap on, so
+// that a NaN there stays; else what is no more than the lowest finite number has no place.
+template <class Element>
+class PlacedMaxima final : public PlanePool {
+ public:
+  explicit PlacedMaxima(const Step& step)
+      : PlanePool(step), from_first_(std::is_integral_v<Element> || step.rules.count("extreme") != 0) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(type_bytes(in.type) == sizeof(Element) && in.dense() && out.dense() && in.type == out.type,
+            "no native kernel for these types");
+    require(step.rules.count("extreme") == 0 ||
+                (step.rule("extreme") == "last_in_vectors" && step.text("way") == "from_first"),
+            "no native order");
+    by_columns_ = step.integers.count("storage_order") != 0 && step.integer("storage_order", 0, 1) != 0;
+    if (step.outputs.size() < 2) return;
+    const Operand& places = step.output(1);
+    require(places.type == Type::s64 && places.dense() && places.shape == out.shape, "one place per element is needed");
+    places_ = true;
+  }
+  int64_t scratch_bytes(int threads) const override { return places_ ? 0 : threads * row_bytes(); }
+  std::string note() const override { return "largest of windows"; }
+
+  void run(const Run& run) const override {
+    const int64_t size = d_.dimension * h_.dimension * w_.dimension;
+    const auto* all_in = reinterpret_cast<const Element*>(run.inputs[0]);
+    const auto* all_out = reinterpret_cast<const Element*>(run.outputs[0]);
+    for_images<Element>(run, [&](const Element* in, Element* out, int worker) {
+      for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
+        auto* places = places_ ? reinterpret_cast<int64_t*>(run.outputs[1]) + (out - all_out)
+                               : reinterpret_cast<int64_t*>(run.scratch + worker * row_bytes());
+        std::fill_n(out, w_.out, std::numeric_limits<Element>::lowest());
+        std::fill_n(places, w_.out, int64_t{-1});
+        for (int64_t i = 0; i < line_taps(); ++i) {
+          const Element* from = line(in, y, i);
+          for (int64_t j = 0; j < w_.taps && from != nullptr; ++j) take(in, from, j, out, places);
+        }
+        if (places_) finish(places, (in - all_in) / size * size);
+      }
+    });
+  }
+
+ private:
+  int64_t row_bytes() const { return round_up(w_.out * int64_t{sizeof(int64_t)}, 64); }
+
+  void take(const Element* image, const Element* from, int64_t j, Element* out, int64_t* places) const {
+    const int64_t shift = j * w_.dilation - w_.before, begin = from - image + shift;
+    for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) {
+      const Element x = from[n * w_.stride + shift], kept = out[n];
+      const int64_t place = places[n];
+      // Without a branch, which would be hard to predict.
+      const bool taken = (kept < x) | (from_first_ & (place < 0));
+      out[n] = taken ? x : kept;
+      places[n] = place ^ ((place ^ (begin + n * w_.stride)) & -static_cast<int64_t>(taken));
+    }
+  }
+
+  // Places count the whole tensor, the last axis fastest, or the first one inside of an image.
+  void finish(int64_t* places, int64_t before) const {
+    for (int64_t n = 0; n < w_.out; ++n) {
+      if (places[n] < 0) continue;
+      if (by_columns_) {
+        const int64_t w = places[n] % w_.dimension, line = places[n] / w_.dimension;
+        places[n] = line / h_.dimension + d_.dimension * (line % h_.dimension + h_.dimension * w);
+      }
+      places[n] += before;
+    }
+  }
+
+  bool from_first_, by_columns_ = false, places_ = false;
 };
 
 // 4 lanes, (l0 + l2) + (l1 + l3), then what is left.
@@ -564,6 +638,44 @@ class AveragePlanes final : public RealAverage {
   std::vector<float> divisors_;   // of a plane of those
 };
 
+// Lengths of windows: the sum of sizes, or the root of the sum of squares, in the order of the taps.
+class Lengths final : public PlanePool {
+ public:
+  explicit Lengths(const Step& step) : PlanePool(step), squares_(step.integer("p", 1, 2) == 2) {
+    require_real_images(step);
+    require_order(step);
+  }
+  std::string note() const override { return "sums of windows"; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> finite{true};
+    for_images<float>(run, [&](const float* in, float* out, int) {
+      for (int64_t y = 0; y < lines(); ++y) {
+        float* to = out + y * w_.out;
+        std::fill_n(to, w_.out, 0.0f);
+        for (int64_t i = 0; i < line_taps(); ++i) {
+          const float* from = line(in, y, i);
+          for (int64_t j = 0; j < w_.taps && from != nullptr; ++j) add(from + j * w_.dilation - w_.before, j, to);
+        }
+        for (int64_t n = 0; n < w_.out && squares_; ++n) to[n] = arithmetic::power(to[n], 0.5f);
+      }
+      if (!all_finite(out, lines() * w_.out)) finite.store(false, std::memory_order_relaxed);
+    });
+    // Signs and payloads of NaN are the reference's to tell.
+    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  void add(const float* x, int64_t j, float* sums) const {
+    for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) {
+      const float value = x[n * w_.stride];
+      sums[n] += squares_ ? value * value : std::fabs(value);
+    }
+  }
+
+  bool squares_;
+};
+
 // Whether every window is a whole image without padding.
 bool is_whole(const Step& step) {
   const Operand &in = step.input(0), &out = step.output();
@@ -694,7 +806,11 @@ static std::unique_ptr<Kernel> make_real_maxima(const Step& step, const CoreSet&
   form.batch = form.depth = form.filters = 1, form.groups = in.shape[0] * in.shape[1];
   form.positions = form.d.out * form.h.out * form.w.out, form.terms = form.taps();
   require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
-  if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
+  // Long lines fill vectors by themselves, but transposing them comes to little beside large windows.
+  constexpr int64_t kLong = 16, kFew = 9;
+  if (form.w.out < kLong || form.terms > kFew) {
+    if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
+  }
   return std::make_unique<MaxPlanes<float>>(step);
 }
 
@@ -714,6 +830,21 @@ std::unique_ptr<Kernel> make_max_of_planes(const Step& step, const CoreSet& core
   if (step.rules.count("extreme") == 0) return make_real_maxima(step, cores);
   return std::make_unique<OrderedMaxima>(step, make_real_maxima(step, cores));
 }
+
+std::unique_ptr<Kernel> make_placed_maxima(const Step& step) {
+  require(step.texts.count("outside") == 0, "no native rule for windows beside the image");
+  const Type type = step.input(0).type;
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const double lowest = type == Type::s8 ? -128 : type == Type::u8 ? 0 : -kInfinite;
+  require(step.real("low") <= lowest && step.real("high") >= lowest + 255, "no native limits");
+  // Bytes in memory have the order of the integers.
+  if (is_8bit(type)) return std::make_unique<PlacedMaxima<uint8_t>>(step);
+  if (type == Type::f64) return std::make_unique<PlacedMaxima<double>>(step);
+  require(type == Type::f32, "no native kernel for these types");
+  return std::make_unique<PlacedMaxima<float>>(step);
+}
+
+std::unique_ptr<Kernel> make_length_of_planes(const Step& step) { return std::make_unique<Lengths>(step); }
 
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores) {
   if (step.rule("real_sum") == "rounded_once") return std::make_unique<RoundedAverage>(step);

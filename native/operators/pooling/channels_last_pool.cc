@@ -448,6 +448,7 @@ std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& core
 }
 
 static std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
+  if (step.rules.count("real_sum")) return make_length_of_planes(step);
   if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
     return nullptr;
   }

@@ -16,9 +16,10 @@ bool needs_any_average(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
-  require(step.outputs.size() == 1, "positions have no native kernel");
   if (step.has_array("rows")) return make_max_over_grid(step);
-  return step.integer("channels_last", 0, 1) != 0 ? make_max_of_pixels(step, cores) : make_max_of_planes(step, cores);
+  if (step.integer("channels_last", 0, 1) != 0) return make_max_of_pixels(step, cores);
+  const bool placed = step.outputs.size() > 1 || step.input(0).type == Type::f64;
+  return placed ? make_placed_maxima(step) : make_max_of_planes(step, cores);
 }
 
 std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores) {

@@ -13,8 +13,8 @@
 namespace bittrue {
 namespace {
 
-// What is looked for, among integers or among binary32 numbers given by their bits.
-enum class ExtremeOrder : uint8_t { largest, smallest, largest_binary32, smallest_binary32 };
+// What is looked for, among integers or among real numbers given by their bits.
+enum class ExtremeOrder : uint8_t { largest, smallest, largest_real, smallest_real };
 
 // What is compared: integers of which the first largest is wanted.
 template <ExtremeOrder kOrder, class T>
@@ -26,11 +26,10 @@ inline T key(T x) {
   } else {
     // Sign and magnitude become two's complement, so that integers order like the numbers; -0 equals +0; NaN is below
     // all of them.
-    const int32_t size = x & 0x7fffffff, sign = x >> 31;
-    const int32_t ordered = (size ^ sign) - sign;
-    return size > 0x7f800000                          ? std::numeric_limits<int32_t>::min()
-           : kOrder == ExtremeOrder::largest_binary32 ? ordered
-                                                      : -ordered;
+    constexpr T kInfinity = sizeof(T) == 4 ? T{0x7f800000} : static_cast<T>(0x7ff0000000000000);
+    const T size = x & std::numeric_limits<T>::max(), sign = x >> (8 * sizeof(T) - 1);
+    const T ordered = (size ^ sign) - sign;
+    return size > kInfinity ? std::numeric_limits<T>::min() : kOrder == ExtremeOrder::largest_real ? ordered : -ordered;
   }
 }
 
@@ -50,9 +49,50 @@ constexpr bool joins(int64_t dimension) {
   return std::is_same_v<T, uint8_t> && dimension <= 256;
 }
 
+// The same of four binary32 numbers, whose keys compilers would not make in vectors by themselves.
+using Four = int32_t __attribute__((vector_size(16)));
+template <ExtremeOrder kOrder>
+inline Four keys(const int32_t* from) {
+  Four x;
+  std::memcpy(&x, from, sizeof x);
+  const Four size = x & 0x7fffffff, sign = x >> 31, ordered = (size ^ sign) - sign, missing = size > 0x7f800000;
+  const Four turned = kOrder == ExtremeOrder::largest_real ? ordered : -ordered;
+  return (turned & ~missing) | (std::numeric_limits<int32_t>::min() & missing);
+}
+
+template <ExtremeOrder kOrder>
+int64_t place_of_number(const int32_t* row, int64_t dimension) {
+  constexpr int64_t kTwo = 8;
+  int32_t best = key<kOrder>(row[0]);
+  int64_t k = 0;
+  if (dimension >= kTwo) {
+    Four first = keys<kOrder>(row), second = keys<kOrder>(row + 4);
+    for (k = kTwo; k + kTwo <= dimension; k += kTwo) {
+      const Four one = keys<kOrder>(row + k), two = keys<kOrder>(row + k + 4);
+      first = first < one ? one : first;
+      second = second < two ? two : second;
+    }
+    first = first < second ? second : first;
+    for (int lane = 0; lane < 4; ++lane) best = std::max(best, first[lane]);
+  }
+  for (; k < dimension; ++k) best = std::max(best, key<kOrder>(row[k]));
+  // What does not have it is passed over.
+  for (k = 0; k + kTwo <= dimension; k += kTwo) {
+    const Four found = (keys<kOrder>(row + k) == best) | (keys<kOrder>(row + k + 4) == best);
+    uint64_t halves[2];
+    std::memcpy(halves, &found, sizeof found);
+    if ((halves[0] | halves[1]) != 0) break;
+  }
+  while (key<kOrder>(row[k]) != best) ++k;
+  return k;
+}
+
 // The last axis, contiguous: the largest key, then its first place.
 template <ExtremeOrder kOrder, class T>
 int64_t place_in_row(const T* row, int64_t dimension) {
+  if constexpr (std::is_same_v<T, int32_t> && kOrder >= ExtremeOrder::largest_real) {
+    return place_of_number<kOrder>(row, dimension);
+  }
   if (joins<T>(dimension)) {
     int16_t best = std::numeric_limits<int16_t>::min();
     for (int64_t k = 0; k < dimension; ++k) best = std::max(best, joined<kOrder>(row[k], k));
@@ -205,7 +245,9 @@ class ArgMax final : public Kernel {
           const uint8_t* row = x + j * (inner_ == 1 ? dimension_ : 1) * item_;
           const int64_t looked_at = staying_ == StayingNan::any ? dimension_ : 1;
           for (int64_t k = 0; k < looked_at; ++k) {
-            if (std::isnan(*reinterpret_cast<const float*>(row + k * inner_ * item_))) {
+            const uint8_t* element = row + k * inner_ * item_;
+            if (item_ == 4 ? std::isnan(*reinterpret_cast<const float*>(element))
+                           : std::isnan(*reinterpret_cast<const double*>(element))) {
               place[j] = static_cast<int32_t>(k);
               break;
             }
@@ -250,7 +292,7 @@ StayingNan staying_nan(const Step& step) {
   return name == "any" ? StayingNan::any : StayingNan::first;
 }
 
-template <ExtremeOrder kIntegers, ExtremeOrder kBinary32>
+template <ExtremeOrder kIntegers, ExtremeOrder kReals>
 std::unique_ptr<Kernel> make_for(const Step& step) {
   require(step.integer("last", 0, 1) == 0, "no native kernel for the last of equal values");
   const Operand &in = step.input(0), &out = step.output();
@@ -277,17 +319,18 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
     case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner, before);
     case Type::s32: return make<int32_t, kIntegers>(out.type, outer, dimension, inner);
     case Type::s64: return make<int64_t, kIntegers>(out.type, outer, dimension, inner);
-    case Type::f32: return make<int32_t, kBinary32>(out.type, outer, dimension, inner, false, staying_nan(step));
+    case Type::f32: return make<int32_t, kReals>(out.type, outer, dimension, inner, false, staying_nan(step));
+    case Type::f64: return make<int64_t, kReals>(out.type, outer, dimension, inner, false, staying_nan(step));
     default: return nullptr;
   }
 }
 
 std::unique_ptr<Kernel> make_arg_max(const Step& step, const CoreSet&) {
-  return make_for<ExtremeOrder::largest, ExtremeOrder::largest_binary32>(step);
+  return make_for<ExtremeOrder::largest, ExtremeOrder::largest_real>(step);
 }
 
 std::unique_ptr<Kernel> make_arg_min(const Step& step, const CoreSet&) {
-  return make_for<ExtremeOrder::smallest, ExtremeOrder::smallest_binary32>(step);
+  return make_for<ExtremeOrder::smallest, ExtremeOrder::smallest_real>(step);
 }
 
 BITTRUE_OPERATOR(arg_max, make_arg_max)

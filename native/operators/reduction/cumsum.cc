@@ -69,6 +69,7 @@ std::unique_ptr<Kernel> make(const Step& step, const CoreSet&) {
     case Type::s64:
     case Type::u64: return std::make_unique<Running<uint64_t, kProduct>>(outer, dimension, inner, step);
     case Type::f32: return std::make_unique<Running<float, kProduct>>(outer, dimension, inner, step);
+    case Type::f64: return std::make_unique<Running<double, kProduct>>(outer, dimension, inner, step);
     default: return nullptr;
   }
 }

@@ -1,5 +1,6 @@
 // layer_normalization, group_normalization, batch_normalization and mean_variance_normalization of real numbers, by the
 // slot `real_normalization`.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -70,6 +71,81 @@ class LayerNormalization final : public Kernel {
   NormalizeSpec spec_ = {NormalizeOrder::lanes, true, 0, 1, nullptr, nullptr};
   int64_t rows_ = 0;
   size_t scale_ = 1, bias_ = 0, outputs_ = 0;
+};
+
+// Of binary64 numbers, by running means; what the other outputs have is rounded.
+class WideLayerNormalization final : public Kernel {
+ public:
+  explicit WideLayerNormalization(const Step& step) {
+    require_reals<double>(step);
+    const std::string& kind = step.text("kind");
+    require(step.rule("real_normalization") == "binary64_running" && (kind == "layer" || kind == "summed"),
+            "no native rule for this slot");
+    const Operand& in = step.input(0);
+    for (int64_t i = step.integer("axis", 0, in.rank() - 1); i < in.rank(); ++i) count_ *= in.shape[i];
+    require(count_ > 0 && step.output().elements == in.elements, "there are no rows");
+    rows_ = in.elements / count_;
+    centred_ = step.integer("centred", 0, 1) == 1;
+    epsilon_ = static_cast<double>(static_cast<float>(step.real("epsilon")));
+    biased_ = step.has_input(2);
+    for (size_t input = 1; input < (biased_ ? 3u : 2u); ++input) {
+      const Operand& part = step.input(input);
+      require(part.type == Type::f64 && part.elements == count_ && part.rank() <= in.rank() && part.dense(),
+              "no row of its own");
+    }
+    for (size_t i = 1; i < step.outputs.size(); ++i) {
+      const Operand& one = step.output(i);
+      require(i < 3 && one.type == Type::f32 && one.elements == rows_ && one.dense(), "no number per row");
+      outputs_ = i;
+    }
+  }
+
+  void run(const Run& run) const override {
+    for_stretches(run, rows_, count_, kTogether, [&](int64_t first, int64_t last, int) {
+      bool finite = true;
+      for (int64_t row = first; row < last; row += kTogether) {
+        finite = some(run, row, std::min(kTogether, last - row)) && finite;
+      }
+      return finite;
+    });
+  }
+
+ private:
+  static constexpr int64_t kTogether = 4;  // rows whose sums do not wait for one another
+
+  // False where a result may be no number.
+  bool some(const Run& run, int64_t row, int64_t rows) const {
+    const auto number = [&](size_t input) { return reinterpret_cast<const double*>(run.inputs[input]); };
+    const double* x[kTogether];
+    double mean[kTogether] = {}, squares[kTogether] = {};
+    for (int64_t r = 0; r < kTogether; ++r) x[r] = number(0) + (row + std::min(r, rows - 1)) * count_;
+    for (int64_t i = 0; i < count_; ++i) {
+      for (int64_t r = 0; r < kTogether; ++r) {
+        const double apart = x[r][i] - mean[r];
+        if (centred_) mean[r] += apart / static_cast<double>(static_cast<float>(i + 1));
+        squares[r] += apart * (x[r][i] - mean[r]);
+      }
+    }
+    bool finite = true;
+    for (int64_t r = 0; r < rows; ++r) {
+      auto* out = reinterpret_cast<double*>(run.outputs[0]) + (row + r) * count_;
+      const double deviation = std::sqrt(squares[r] / static_cast<double>(static_cast<float>(count_)) + epsilon_);
+      for (int64_t i = 0; i < count_; ++i) {
+        const double normal = (x[r][i] - mean[r]) / deviation * number(1)[i];
+        out[i] = biased_ ? normal + number(2)[i] : normal;
+      }
+      const double inverse = 1.0 / deviation;
+      if (outputs_ > 0) results(run, 1)[row + r] = static_cast<float>(mean[r]);
+      if (outputs_ > 1) results(run, 2)[row + r] = static_cast<float>(inverse);
+      finite = finite && inverse - inverse == 0.0 && mean[r] - mean[r] == 0.0;
+    }
+    return finite;
+  }
+
+  int64_t count_ = 1, rows_ = 0;
+  double epsilon_ = 0;
+  bool centred_ = false, biased_ = false;
+  size_t outputs_ = 0;
 };
 
 // Rows are groups of channels, or one channel each (`instance`); scale and bias have a number per channel or per group.
@@ -250,6 +326,7 @@ std::unique_ptr<Kernel> make_group_normalization(const Step& step, const CoreSet
 }
 
 std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
+  if (step.input(0).type == Type::f64) return std::make_unique<WideLayerNormalization>(step);
   return std::make_unique<LayerNormalization>(step, cores);
 }
 

@@ -13,16 +13,18 @@ namespace bittrue {
 namespace {
 
 // Only what is strictly beyond replaces: NaN never does, and a NaN at the beginning stays.
+template <class T>
 struct Largest {
   static constexpr bool kLargest = true;
-  float start = std::numeric_limits<float>::lowest();
-  float operator()(float kept, float x) const { return x > kept ? x : kept; }
+  T start = std::numeric_limits<T>::lowest();
+  T operator()(T kept, T x) const { return x > kept ? x : kept; }
 };
 
+template <class T>
 struct Smallest {
   static constexpr bool kLargest = false;
-  float start = std::numeric_limits<float>::max();
-  float operator()(float kept, float x) const { return x < kept ? x : kept; }
+  T start = std::numeric_limits<T>::max();
+  T operator()(T kept, T x) const { return x < kept ? x : kept; }
 };
 
 // The largest integer, and with `flip` -1 the smallest one, whose flipped bits are the largest.
@@ -36,16 +38,18 @@ struct Extreme {
 };
 
 // last_unless_beyond: what is kept must be strictly beyond the next value, or that value replaces it, NaN included.
+template <class T>
 struct LastLargest {
   static constexpr bool kLargest = true;
-  float start = std::numeric_limits<float>::lowest();
-  float operator()(float kept, float x) const { return kept > x ? kept : x; }
+  T start = std::numeric_limits<T>::lowest();
+  T operator()(T kept, T x) const { return kept > x ? kept : x; }
 };
 
+template <class T>
 struct LastSmallest {
   static constexpr bool kLargest = false;
-  float start = std::numeric_limits<float>::max();
-  float operator()(float kept, float x) const { return kept < x ? kept : x; }
+  T start = std::numeric_limits<T>::max();
+  T operator()(T kept, T x) const { return kept < x ? kept : x; }
 };
 
 // parts_in_16_lanes: what `kept` becomes by neighbours of one output.
@@ -79,16 +83,18 @@ float in_lanes(const Operation& operation, float kept, const float* x, int64_t l
 }
 
 // nan_else_first: a NaN stays, and replaces what is none; of equal values the first one stays.
+template <class T>
 struct FirstLargest {
   static constexpr bool kLargest = true;
-  float start = std::numeric_limits<float>::lowest();
-  float operator()(float kept, float x) const { return kept == kept && !(x <= kept) ? x : kept; }
+  T start = std::numeric_limits<T>::lowest();
+  T operator()(T kept, T x) const { return kept == kept && !(x <= kept) ? x : kept; }
 };
 
+template <class T>
 struct FirstSmallest {
   static constexpr bool kLargest = false;
-  float start = std::numeric_limits<float>::max();
-  float operator()(float kept, float x) const { return kept == kept && !(x >= kept) ? x : kept; }
+  T start = std::numeric_limits<T>::max();
+  T operator()(T kept, T x) const { return kept == kept && !(x >= kept) ? x : kept; }
 };
 
 // Integers wrap.
@@ -118,22 +124,23 @@ constexpr bool kKeepsExtreme<Operation, std::void_t<decltype(Operation::kLargest
 
 // What `kept` becomes by neighbours of one output: without NaN, an extreme that is no zero has the same bits in any order;
 // else it is what `in_order(kept)` gives.
-template <class Operation, class InOrder>
-float extreme_of_row(float kept, const float* x, int64_t length, const InOrder& in_order) {
-  constexpr int64_t kLanes = 32;
-  const auto beyond = [](float a, float b) { return Operation::kLargest ? a > b : a < b; };
-  float lanes[kLanes];
-  uint32_t odd[kLanes] = {}, any = 0;
+template <class Operation, class T, class InOrder>
+T extreme_of_row(T kept, const T* x, int64_t length, const InOrder& in_order) {
+  using Mark = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr int64_t kLanes = 128 / sizeof(T);
+  const auto beyond = [](T a, T b) { return Operation::kLargest ? a > b : a < b; };
+  T lanes[kLanes];
+  Mark odd[kLanes] = {}, any = 0;
   std::fill(lanes, lanes + kLanes, kept);
   int64_t i = 0;
   for (; i + kLanes <= length; i += kLanes) {
     for (int64_t k = 0; k < kLanes; ++k) {
-      const float next = x[i + k], lane = lanes[k];
+      const T next = x[i + k], lane = lanes[k];
       odd[k] |= next != next;
       lanes[k] = beyond(next, lane) ? next : lane;
     }
   }
-  float found = kept;
+  T found = kept;
   for (; i < length; ++i) {
     any |= x[i] != x[i];
     found = beyond(x[i], found) ? x[i] : found;
@@ -142,7 +149,7 @@ float extreme_of_row(float kept, const float* x, int64_t length, const InOrder& 
     any |= odd[k];
     found = beyond(lanes[k], found) ? lanes[k] : found;
   }
-  return any == 0 && found != 0.0f ? found : in_order(kept);
+  return any == 0 && found != 0 ? found : in_order(kept);
 }
 
 // The same of integers, in any order.
@@ -197,8 +204,8 @@ class Reduce final : public Kernel {
     }
     if constexpr (kKeepsExtreme<Operation>) {
       if (by_rows) {
-        reduction_.run_parts(run, length, operation_.start, [&](float start, const float* x) {
-          return extreme_of_row<Operation>(from_first_ ? x[0] : start, x, length, [&](float kept) {
+        reduction_.run_parts(run, length, operation_.start, [&](T start, const T* x) {
+          return extreme_of_row<Operation>(from_first_ ? x[0] : start, x, length, [&](T kept) {
             for (int64_t i = 0; i < length; ++i) kept = operation_(kept, x[i]);
             return kept;
           });
@@ -219,7 +226,7 @@ class Reduce final : public Kernel {
 };
 
 // packets_first_unless_beyond: rows of neighbours, runs of them apart, or columns.
-template <class Operation>
+template <class T, class Operation>
 class PacketExtremes final : public Kernel {
  public:
   explicit PacketExtremes(const Step& step) {
@@ -246,8 +253,8 @@ class PacketExtremes final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const int64_t chunk = std::max<int64_t>(1, kChunk / (runs_ * length_)), tasks = (kept_ + chunk - 1) / chunk;
     const int threads = kept_ * runs_ * length_ < kAlone ? 1 : run.pool.threads();
     run.pool.parallel(tasks, threads, [&](int64_t task, int worker) {
@@ -262,10 +269,10 @@ class PacketExtremes final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kAlone = 100000, kChunk = 4096;
+  static constexpr int64_t kAlone = 100000, kChunk = 4096, kLanes = 16 / sizeof(T);
 
-  float of_runs(const Run& run, int worker, const float* in, int64_t k) const {
-    float kept = in[k * length_];
+  T of_runs(const Run& run, int worker, const T* in, int64_t k) const {
+    T kept = in[k * length_];
     for (int64_t r = 0; r < runs_; ++r) {
       run.check(worker);
       const int64_t begin = (r * kept_ + k) * length_;
@@ -283,25 +290,23 @@ class PacketExtremes final : public Kernel {
     return product;
   }
 
-  float of_run(const float* x, int64_t start) const {
-    const auto in_packets = [&](float) {
-      return packet_fold([&](int64_t i) { return x[i]; }, length_, start, operation_);
-    };
+  T of_run(const T* x, int64_t start) const {
+    const auto in_packets = [&](T) { return packet_fold([&](int64_t i) { return x[i]; }, length_, start, operation_); };
     return length_ < kShortestRow ? in_packets(0) : extreme_of_row<Operation>(x[0], x, length_, in_packets);
   }
 
   // One result for each of `length_` neighbours, which are `start` elements behind a boundary.
-  void column(const Run& run, int worker, const float* x, float* out, int64_t start) const {
-    const int64_t first = std::min<int64_t>((4 - start % 4) % 4, length_);
-    const int64_t last = first + (length_ - first) / 4 * 4;
+  void column(const Run& run, int worker, const T* x, T* out, int64_t start) const {
+    const int64_t first = std::min<int64_t>((kLanes - start % kLanes) % kLanes, length_);
+    const int64_t last = first + (length_ - first) / kLanes * kLanes;
     std::copy(x, x + length_, out);
     int64_t r = 1;
     for (; r + 4 <= runs_; r += 4) {
       run.check(worker);
-      const float* row = x + r * length_;
+      const T* row = x + r * length_;
       for (int64_t i = first; i < last; ++i) {
-        const float low = operation_(row[i], row[i + length_]);
-        const float high = operation_(row[i + 2 * length_], row[i + 3 * length_]);
+        const T low = operation_(row[i], row[i + length_]);
+        const T high = operation_(row[i + 2 * length_], row[i + 3 * length_]);
         out[i] = operation_(out[i], operation_(low, high));
       }
       for (int64_t j = 0; j < 4; ++j) {
@@ -357,21 +362,29 @@ std::unique_ptr<Kernel> make_integer_extreme(const Step& step, bool largest) {
   return std::make_unique<Reduce<T, Extreme<T>>>(step, false, Extreme<T>(largest));
 }
 
-template <class Operation, class Last, class First>
-std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
-  if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
-    if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
-    if (step.rule("extreme") == "parts_in_16_lanes") return make_part_extremes<Last>(step);
-    if (step.rule("extreme") == "packets_first_unless_beyond") {
-      // Fewer than four neighbours make no packet, and rows in order are a chain from the first element on.
-      const std::vector<int64_t>& sizes = step.list("sizes");
-      const bool few = step.text("way") == "rows" && !sizes.empty() && sizes.back() < 4;
-      if (step.text("way") == "in_order" || few) return std::make_unique<Reduce<float, Operation>>(step, true);
-      return std::make_unique<PacketExtremes<Operation>>(step);
-    }
-    require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
-    return std::make_unique<Reduce<float, Last>>(step, true);
+template <class T, template <class> class Operation, template <class> class Last, template <class> class First>
+std::unique_ptr<Kernel> make_real_extreme(const Step& step) {
+  // A reduction of everything begins with the first element.
+  if (step.rules.count("extreme") == 0) return std::make_unique<Reduce<T, Operation<T>>>(step, true);
+  const std::string& rule = step.rule("extreme");
+  if (rule == "nan_else_first") return std::make_unique<Reduce<T, First<T>>>(step, true);
+  if (rule == "packets_first_unless_beyond") {
+    // Fewer neighbours than a packet has, and rows in order, are a chain from the first element on.
+    const std::vector<int64_t>& sizes = step.list("sizes");
+    const bool few =
+        step.text("way") == "rows" && !sizes.empty() && sizes.back() < static_cast<int64_t>(16 / sizeof(T));
+    if (step.text("way") == "in_order" || few) return std::make_unique<Reduce<T, Operation<T>>>(step, true);
+    return std::make_unique<PacketExtremes<T, Operation<T>>>(step);
   }
+  if constexpr (std::is_same_v<T, float>) {
+    if (rule == "parts_in_16_lanes") return make_part_extremes<Last<T>>(step);
+  }
+  require(rule == "last_unless_beyond", "no native rule for this slot");
+  return std::make_unique<Reduce<T, Last<T>>>(step, true);
+}
+
+template <template <class> class Operation, template <class> class Last, template <class> class First>
+std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
   switch (step.input(0).type) {
     case Type::boolean: return std::make_unique<Reduce<uint8_t, ReducedTruth>>(step, false, ReducedTruth(largest));
     case Type::s8:  // stored unsigned, which keeps the order
@@ -379,8 +392,8 @@ std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
     case Type::s16: return make_integer_extreme<int16_t>(step, largest);
     case Type::s32: return make_integer_extreme<int32_t>(step, largest);
     case Type::s64: return make_integer_extreme<int64_t>(step, largest);
-    // A reduction of everything begins with the first element.
-    case Type::f32: return std::make_unique<Reduce<float, Operation>>(step, true);
+    case Type::f32: return make_real_extreme<float, Operation, Last, First>(step);
+    case Type::f64: return make_real_extreme<double, Operation, Last, First>(step);
     default: return nullptr;
   }
 }
