@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "core/share.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
@@ -43,6 +44,8 @@ class RotaryEmbedding final : public Kernel {
     }
   }
 
+  int64_t scratch_bytes(int threads) const override { return interleaved_ ? 0 : threads * worker_bytes(); }
+
   void run(const Run& run) const override {
     for (int64_t b = 0; b < batch_; ++b) {
       for (int64_t s = 0; s < length_; ++s) {
@@ -53,14 +56,18 @@ class RotaryEmbedding final : public Kernel {
     const auto* x = reinterpret_cast<const float*>(run.inputs[kRotated]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const bool small = batch_ * length_ * heads_ * size_ < kSmall;
-    run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int) {
+    run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
       const int64_t b = task / length_, s = task % length_, at = position_of(run, b, s) * (turned_ / 2);
       const float *cos = reinterpret_cast<const float*>(run.inputs[kCos]) + at,
                   *sin = reinterpret_cast<const float*>(run.inputs[kSin]) + at;
+      auto* both = reinterpret_cast<float*>(run.scratch + (interleaved_ ? 0 : worker * worker_bytes()));
+      if (!interleaved_) std::copy_n(sin, turned_ / 2, std::copy_n(cos, turned_ / 2, both));
       for (int64_t n = 0; n < heads_; ++n) {
         const int64_t place = (by_heads_ ? (b * heads_ + n) * length_ + s : task * heads_ + n) * size_;
         const int64_t turned = n < turned_heads_ ? turned_ : 0;
-        if (turned > 0) turn(x + place, cos, sin, out + place);
+        if (turned > 0 && interleaved_) turn_neighbours(x + place, cos, sin, out + place);
+        if (turned > 0 && !interleaved_) turn_halves(x + place, both, both + turned_, out + place);
+        if (turned == size_) continue;
         std::memcpy(out + place + turned, x + place + turned, static_cast<size_t>(size_ - turned) * 4);
       }
     });
@@ -80,27 +87,35 @@ class RotaryEmbedding final : public Kernel {
     return counts_ ? s : int64_t{reinterpret_cast<const int32_t*>(run.inputs[kPastLengths])[b]} + 1 - length_ + s;
   }
 
-  void turn(const float* x, const float* cos, const float* sin, float* out) const {
-    // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
-    const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
-    // Second products first, to which the core adds the first ones.
-    const auto second = [](const float* two, const float* c, const float* s, int64_t count, float* __restrict minus,
-                           float* __restrict plus) {
-      for (int64_t i = 0; i < count; ++i) minus[i] = -(two[i] * s[i]);
-      for (int64_t i = 0; i < count; ++i) plus[i] = two[i] * c[i];
-    };
-    if (!interleaved_) {
-      second(x + pairs, cos, sin, pairs, out, out + pairs);
-      taps_(&x, &cos, 1, pairs, out);
-      taps_(&x, &sin, 1, pairs, out + pairs);
-      return;
+  int64_t worker_bytes() const { return round_up(2 * turned_ * int64_t{sizeof(float)}, 64); }
+
+  // Both halves at once: `factors` are the cosines and the sines, `twice` is memory for as many numbers. Second products
+  // first, to which the core adds the first ones.
+  void turn_halves(const float* x, const float* factors, float* twice, float* out) const {
+    const int64_t pairs = turned_ / 2;
+    prepare(x, x + pairs, factors, factors + pairs, pairs, twice, twice + pairs, out, out + pairs);
+    const float* firsts = twice;
+    taps_(&firsts, &factors, 1, turned_, out);
+  }
+  static void prepare(const float* one, const float* two, const float* c, const float* s, int64_t count,
+                      float* __restrict first, float* __restrict again, float* __restrict minus,
+                      float* __restrict plus) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float x = one[i], y = two[i];
+      first[i] = x, again[i] = x;
+      minus[i] = -(y * s[i]), plus[i] = y * c[i];
     }
+  }
+
+  void turn_neighbours(const float* x, const float* cos, const float* sin, float* out) const {
+    // Behind the last vector of 8, all pairs but the first one are not fused.
+    const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
     for (int64_t begin = 0; begin < fused; begin += kPairs) {
       const int64_t count = std::min(kPairs, fused - begin);
       const float *from = x + 2 * begin, *c = cos + begin, *s = sin + begin;
       float first[kPairs], last[kPairs], one[kPairs], two[kPairs];
       for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i], last[i] = from[2 * i + 1];
-      second(last, c, s, count, one, two);
+      for (int64_t i = 0; i < count; ++i) one[i] = -(last[i] * s[i]), two[i] = last[i] * c[i];
       const float* firsts = first;
       taps_(&firsts, &c, 1, count, one);
       taps_(&firsts, &s, 1, count, two);

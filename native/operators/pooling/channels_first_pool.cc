@@ -372,13 +372,15 @@ class PlacedMaxima final : public PlanePool {
 
   void take(const Element* image, const Element* from, int64_t j, Element* out, int64_t* places) const {
     const int64_t shift = j * w_.dilation - w_.before, begin = from - image + shift;
-    for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) {
-      const Element x = from[n * w_.stride + shift], kept = out[n];
+    const int64_t stride = w_.stride, last = w_.last[j];
+    const bool from_first = from_first_;
+    for (int64_t n = w_.first[j]; n < last; ++n) {
+      const Element x = from[n * stride + shift], kept = out[n];
       const int64_t place = places[n];
       // Without a branch, which would be hard to predict.
-      const bool taken = (kept < x) | (from_first_ & (place < 0));
+      const bool taken = (kept < x) | (from_first & (place < 0));
       out[n] = taken ? x : kept;
-      places[n] = place ^ ((place ^ (begin + n * w_.stride)) & -static_cast<int64_t>(taken));
+      places[n] = place ^ ((place ^ (begin + n * stride)) & -static_cast<int64_t>(taken));
     }
   }
 
