@@ -5,7 +5,7 @@
 // stack. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
 // 2^31, and vpaddd adds modulo 2^32 as the contract says; weights are widened as they are loaded, rows once for all panels.
 // With AVX-VNNI, vpdpbusd adds four 8-bit products at once and rows are read where they are; so they are for pairs that are
-// to saturate, or that fit as they are.
+// to saturate, or that fit as they are. Without it, shallow products have a form of their own (magnitudes.h).
 #include <algorithm>
 #include <cstring>
 
@@ -13,6 +13,7 @@
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
 #if !defined(__AVXVNNI__)
+#include "isa/avx2/magnitudes.h"
 #include "isa/avx2/winograd.h"
 #endif
 #include "isa/portable/paired_weights.h"
@@ -172,6 +173,12 @@ class VectorMatmul final : public Matmul {
       const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
       if (whole) widen_rows(rows, first, count, 0, total, copies);
       for (int64_t panel = first_panel; panel < last_panel; panel += together) {
+        if constexpr (is_proven(form)) {
+          if (whole && count == kRows && columns_ - panel * kColumns >= kColumns) {
+            whole_tile<form>(rows, first, copies, panel, store);
+            continue;
+          }
+        }
         const int64_t panels = std::min(together, last_panel - panel);
         // Once even where nothing is summed but the bias.
         int64_t begin = 0, end = 0;
@@ -286,6 +293,45 @@ class VectorMatmul final : public Matmul {
   template <int count, int vectors>
   __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, Copies<reading>& copies, int64_t panel,
                                           int64_t begin, int64_t end, Tile& tile) const {
+    __m256i sums[count][vectors];
+    add_products<count, vectors>(rows, first, copies, panel, begin, end, &tile, sums);
+    unroll<count>([&](int r) __attribute__((always_inline)) {
+      unroll<vectors>([&](int v) __attribute__((always_inline)) {
+        if constexpr (vectors == 2) {
+          store32(tile.sums[r] + 8 * v, sums[r][v]);
+        } else {
+          store16(tile.sums[r], _mm256_castsi256_si128(sums[r][v]));
+          store16(tile.sums[r] + 8, _mm256_extracti128_si256(sums[r][v], 1));
+          store16(tile.sums[r] + 4, _mm_setzero_si128());
+          store16(tile.sums[r] + 12, _mm_setzero_si128());
+        }
+      });
+    });
+  }
+
+  // A tile that needs no looking at its edges goes from registers to bytes.
+  template <Form form>
+  __attribute__((noinline)) void whole_tile(const MatmulRows& rows, int64_t first, Copies<reading>& copies,
+                                            int64_t panel, const Store& store) const {
+    __m256i sums[kRows][2];
+    add_products<kRows, 2>(rows, first, copies, panel, 0, segments_ * depth_, nullptr, sums);
+    const Group& group = requantizer_.group(panel);
+    uint8_t* out = rows.out + first * rows.out_stride + panel * kColumns;
+    unroll<(kRows + 1) / 2>([&](int i) __attribute__((always_inline)) {
+      const int other = std::min(2 * i + 1, kRows - 1);
+      const __m256i words = requantize16<form>(sums[2 * i][0], sums[2 * i][1], group, store);
+      const __m256i others = other == 2 * i ? words : requantize16<form>(sums[other][0], sums[other][1], group, store);
+      const __m256i bytes = pack(words, others, store);
+      store16(out + 2 * i * rows.out_stride, _mm256_castsi256_si128(bytes));
+      if (other != 2 * i) store16(out + other * rows.out_stride, _mm256_extracti128_si256(bytes, 1));
+    });
+  }
+
+  template <int count, int vectors>
+  __attribute__((always_inline)) inline void add_products(const MatmulRows& rows, int64_t first,
+                                                          Copies<reading>& copies, int64_t panel, int64_t begin,
+                                                          int64_t end, const Tile* tile,
+                                                          __m256i (&result)[count][vectors]) const {
     constexpr int width = 8 * vectors;
     // Few sums would wait for one another: several depths are then summed side by side.
     constexpr int lanes = count * vectors >= kLanedSums ? 1 : count * vectors >= 4 ? 2 : 4;
@@ -293,7 +339,7 @@ class VectorMatmul final : public Matmul {
     unroll<count>([&](int r) __attribute__((always_inline)) {
       const __m256i term =
           row_terms_ && begin == 0 ? _mm256_set1_epi32(rows.row_terms[first + r]) : _mm256_setzero_si256();
-      const int32_t* start = begin == 0 ? bias_.data() + panel * kColumns : tile.sums[r];
+      const int32_t* start = begin == 0 ? bias_.data() + panel * kColumns : tile->sums[r];
       unroll<vectors>([&](int v) __attribute__((always_inline)) {
         const __m256i value = vectors == 2 ? load32(start + 8 * v) : _mm256_set_m128i(load16(start + 8), load16(start));
         sums[0][r][v] = _mm256_add_epi32(value, term);
@@ -362,17 +408,10 @@ class VectorMatmul final : public Matmul {
     }
     unroll<count>([&](int r) __attribute__((always_inline)) {
       unroll<vectors>([&](int v) __attribute__((always_inline)) {
-        __m256i sum = sums[0][r][v];
-        unroll<lanes - 1>([&](int lane)
-                              __attribute__((always_inline)) { sum = _mm256_add_epi32(sum, sums[lane + 1][r][v]); });
-        if constexpr (vectors == 2) {
-          store32(tile.sums[r] + 8 * v, sum);
-        } else {
-          store16(tile.sums[r], _mm256_castsi256_si128(sum));
-          store16(tile.sums[r] + 8, _mm256_extracti128_si256(sum, 1));
-          store16(tile.sums[r] + 4, _mm_setzero_si128());
-          store16(tile.sums[r] + 12, _mm_setzero_si128());
-        }
+        result[r][v] = sums[0][r][v];
+        unroll<lanes - 1>([&](int lane) __attribute__((always_inline)) {
+          result[r][v] = _mm256_add_epi32(result[r][v], sums[lane + 1][r][v]);
+        });
       });
     });
   }
@@ -422,6 +461,7 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
   return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<Reading::in_place>(spec, columns.data()));
 #else
   if (auto fewer = make_winograd(spec)) return fewer;
+  if (auto shallow = make_magnitudes(spec)) return shallow;
   if (spec.pairs || portable::pairs_fit(spec)) {
     return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec, columns.data()));
   }
