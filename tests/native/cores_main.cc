@@ -190,7 +190,7 @@ void check_matmul(Context& context) {
 
 // depthwise --------------------------------------------------------------------------------------------------------
 
-void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
+void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule store, bool squares) {
   Random& random = context.random;
   const int64_t channels[] = {1,  2,  3,  5,  7,  8,  9,  11, 12, 15, 16, 17, 23, 24,
                               25, 31, 32, 33, 40, 47, 48, 56, 63, 64, 65, 72, 131};
@@ -203,6 +203,13 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   spec.stride_w = random.one_in(2) ? spec.stride_h : random.between(1, 3);
   spec.dilation_h = random.one_in(4) ? random.between(2, 3) : 1;
   spec.dilation_w = random.one_in(4) ? random.between(2, 3) : 1;
+  if (squares) {
+    const int64_t whole[] = {8, 16, 32, 40};
+    spec.channels = random.pick(whole);
+    spec.taps_h = spec.taps_w = 3;
+    spec.stride_w = random.between(1, 2);
+    spec.dilation_w = 1;
+  }
   const int64_t reach = (spec.taps_w - 1) * spec.dilation_w + 1;
   spec.width = random.between(1, 40);
   spec.pad_left = random.between(0, reach - 1);
@@ -314,7 +321,9 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
 void check_depthwise(Context& context) {
   for (const rules::RescaleRule rule : kRescaleRules) {
     for (const rules::StoreRule store : kStoreRules) {
-      for (int64_t i = 0; i < context.rounds(60); ++i) check_depthwise(context, rule, store);
+      for (int64_t i = 0; i < context.rounds(60); ++i) check_depthwise(context, rule, store, false);
+      // Taps whose neighbours share what sets make of columns.
+      for (int64_t i = 0; i < context.rounds(20); ++i) check_depthwise(context, rule, store, true);
     }
   }
 }

@@ -4,6 +4,10 @@
 // products with the interleaved weights fit: 2 * 255 * 255 < 2^31. A table of pointers, one per input column (or to a
 // pixel of zero points) and row of taps, makes all output pixels alike, whatever the padding. Where the sums of pairs are to
 // saturate, they are clamped before they are added, and the pairs are those of the contract.
+//
+// Of 3 x 3 taps, neighbouring pixels share what is interleaved: the upper two rows of every column, and the lowest row of
+// every two columns. Two vectors at a time are requantized from registers. Of 8 channels, two neighbours are one such pixel,
+// two columns from the next, in copies of the rows with zero points around them.
 #if !defined(__AVXVNNI__)
 
 #include <algorithm>
@@ -71,6 +75,8 @@ class VectorDepthwise final : public Depthwise {
         columns_((spec.out_width - 1) * spec.stride_w + (spec.taps_w - 1) * spec.dilation_w + 1),
         pairs_((spec.taps_h * spec.taps_w + 1) / 2),
         dense_(spec.dilation_w == 1),
+        shares_(dense_ && !spec.pairs && spec.taps_h == 3 && spec.taps_w == 3 && spec.stride_w <= 2),
+        neighbours_(shares_ && spec.channels == 8 && spec.stride_w == 1),
         pair_(!spec.pairs                   ? Pair::exact
               : spec.weight_zero_point == 0 ? Pair::clamped
                                             : Pair::clamped_and_moved),
@@ -78,6 +84,7 @@ class VectorDepthwise final : public Depthwise {
         tap_index_(2 * pairs_),
         moved_(pairs_),
         weights_(blocks_ * pairs_ * 32),
+        shared_weights_(shares_ ? blocks_ * pairs_ * 32 : 0),
         bias_(blocks_ * 16),
         zero_pixel_(spec.channels + 16),
         requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, blocks_) {
@@ -100,15 +107,25 @@ class VectorDepthwise final : public Depthwise {
             static_cast<int32_t>(static_cast<uint32_t>(spec.bias[channel]) + requantizer_.offset());
         for (int64_t t = 0; t < taps; ++t) {
           const int64_t tap = row_of(t) * spec.taps_w + column_of(t);
-          weights_.data()[(b * pairs_ + t / 2) * 32 + 2 * i + t % 2] = spec.weights[tap * channels_ + channel];
+          const int16_t weight = spec.weights[tap * channels_ + channel];
+          weights_.data()[(b * pairs_ + t / 2) * 32 + 2 * i + t % 2] = weight;
+          if (!shares_) continue;
+          // Upper rows by columns, then the lowest row: its last tap stands second where pixels are neighbours.
+          const int64_t number = row_of(t) < 2 ? column_of(t) : column_of(t) < 2 ? 3 : 4;
+          const int64_t place = row_of(t) < 2                    ? row_of(t)
+                                : column_of(t) < 2               ? column_of(t)
+                                : stride_w_ == 1 && !neighbours_ ? 1
+                                                                 : 0;
+          shared_weights_.data()[(b * pairs_ + number) * 32 + 2 * i + place] = weight;
         }
       }
     }
   }
 
-  // Pointers to all columns, and one that is read but not used after an odd number of taps; copies of narrow pixels.
+  // Pointers to all columns, and one that is read but not used after an odd number of taps; copies of narrow pixels, or of rows.
   int64_t scratch() const override {
-    return (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*)) + 8 * 8 * taps_h_;
+    return (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*)) +
+           8 * taps_h_ * (neighbours_ ? columns_ + 1 : 8);
   }
   int64_t preferred_rows() const override { return 1; }
 
@@ -126,6 +143,7 @@ class VectorDepthwise final : public Depthwise {
   // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i. Vectors take at least 8 bytes:
   // narrower pixels at the end of a row are copied, lest bytes after the row are read.
   void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
+    if (neighbours_) return copy_rows(rows, table, copies);
     const int64_t bytes = width_ * channels_, safe = channels_ >= 8 ? width_
                                                      : bytes < 8    ? 0
                                                                     : (bytes - 8) / channels_ + 1;
@@ -145,11 +163,35 @@ class VectorDepthwise final : public Depthwise {
     *table = zero_pixel_.data();
   }
 
+  // The table of rows of 8 channels, whose pixels have their neighbours beside them.
+  void copy_rows(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
+    const int64_t line = 8 * (columns_ + 1);
+    for (int64_t i = 0; i < taps_h_; ++i) {
+      uint8_t* copy = copies + i * line;
+      std::memset(copy, zero_pixel_.data()[0], static_cast<size_t>(line));
+      std::memcpy(copy + 8 * pad_left_, rows[i * dilation_h_],
+                  static_cast<size_t>(8 * std::min(width_, columns_ - pad_left_)));
+      for (int64_t c = 0; c < columns_; ++c) table[c * taps_h_ + i] = copy + 8 * c;
+    }
+    table[columns_ * taps_h_] = zero_pixel_.data();
+  }
+
   // One row of one block of channels.
   void row(const uint8_t* const* table, int64_t index, uint8_t* out) const {
     const Block block = block_at(channels_, index);
     const int64_t pixels = block.lanes == Lanes::one_pixel ? kChunk : 2 * kChunk;
     const bool fixed = dense_ && pairs_ == 5;  // 3x3 taps without dilation, unrolled
+    const Form form = requantizer_.form();
+    if (shares_ && (block.lanes == Lanes::one_pixel || neighbours_) && is_proven(form)) {
+      with_constant<Form, Form::proven, Form::proven_by_sign>(form, [&](auto same) {
+        if (stride_w_ == 1 && !neighbours_) {
+          shared_row<same.value, 1>(table, index, block.first, out);
+        } else {
+          shared_row<same.value, 2>(table, index, block.first, out);
+        }
+      });
+      return;
+    }
     Sums sums;
     for (int64_t x = 0; x < out_width_; x += pixels) {
       const int64_t count = std::min(pixels, out_width_ - x);
@@ -177,6 +219,93 @@ class VectorDepthwise final : public Depthwise {
           requantize_pairs<form.value>(index, sums, count, target);
         }
       });
+    }
+  }
+
+  // One column of 3 x 3 taps: the upper two rows interleaved, and the lowest one.
+  struct Column {
+    __m256i lower, upper, lowest;
+  };
+
+  static inline void store_vector(uint8_t* out, __m128i v, bool half) {
+    if (half) {
+      store8(out, v);
+    } else {
+      store16(out, v);
+    }
+  }
+
+  // A row of vectors, 3 x 3 taps, two at a time.
+  template <Form form, int stride>
+  __attribute__((noinline)) void shared_row(const uint8_t* const* table, int64_t index, int64_t first,
+                                            uint8_t* out) const {
+    const int16_t* weights = shared_weights_.data() + index * pairs_ * 32;
+    const int32_t* bias = bias_.data() + 16 * index;
+    const Group& group = requantizer_.group(index);
+    const Store store = requantizer_.store();
+    const int64_t last = columns_ - 1, step = neighbours_ ? 16 : channels_;
+    const int64_t vectors = neighbours_ ? (out_width_ + 1) / 2 : out_width_;
+    const int64_t half = neighbours_ && out_width_ % 2 != 0 ? vectors - 1 : -1;  // which vector has one pixel
+    const auto column = [&](int64_t number) __attribute__((always_inline)) {
+      const uint8_t* const* taps = table + 3 * std::min(number, last);
+      const __m256i highest = _mm256_cvtepu8_epi16(load16(taps[0] + first));
+      const __m256i middle = _mm256_cvtepu8_epi16(load16(taps[1] + first));
+      return Column{_mm256_unpacklo_epi16(highest, middle), _mm256_unpackhi_epi16(highest, middle),
+                    _mm256_cvtepu8_epi16(load16(taps[2] + first))};
+    };
+    const auto beside = [](__m256i left, __m256i right) __attribute__((always_inline)) {
+      return Column{_mm256_unpacklo_epi16(left, right), _mm256_unpackhi_epi16(left, right), right};
+    };
+    struct Pixel {
+      __m256i lower, upper;
+    };
+    const auto add = [&](Pixel& pixel, const Column& pairs, int number) __attribute__((always_inline)) {
+      const int16_t* w = weights + 32 * number;
+      pixel.lower = _mm256_add_epi32(pixel.lower, _mm256_madd_epi16(pairs.lower, load32(w)));
+      pixel.upper = _mm256_add_epi32(pixel.upper, _mm256_madd_epi16(pairs.upper, load32(w + 16)));
+      // Sums in another order would wait on the stack.
+      asm("" : "+x"(pixel.lower), "+x"(pixel.upper));
+    };
+    out += first;
+    Column left = column(0), next = column(1);
+    Column lowest = beside(left.lowest, next.lowest);
+    for (int64_t x = 0; x < vectors; x += 2, out += 2 * step) {
+      Pixel one{load32(bias), load32(bias + 8)}, two = one;
+      const int64_t at = x * stride;
+      add(one, left, 0);
+      add(one, next, 1);
+      add(one, lowest, 3);
+      if constexpr (stride == 1) {
+        add(two, next, 0);
+        left = column(at + 2);
+        lowest = beside(next.lowest, left.lowest);
+        add(one, left, 2);
+        add(one, lowest, 4);
+        add(two, left, 1);
+        add(two, lowest, 3);
+        next = column(at + 3);
+        lowest = beside(left.lowest, next.lowest);
+        add(two, next, 2);
+        add(two, lowest, 4);
+      } else {
+        left = column(at + 2);
+        add(one, left, 2);
+        add(two, left, 0);
+        next = column(at + 3);
+        lowest = beside(left.lowest, next.lowest);
+        add(one, lowest, 4);
+        add(two, lowest, 3);
+        add(two, next, 1);
+        left = column(at + 4);
+        add(two, left, 2);
+        next = column(at + 5);
+        lowest = beside(left.lowest, next.lowest);
+        add(two, lowest, 4);
+      }
+      const __m256i bytes = pack(requantize16<form>(one.lower, one.upper, group, store),
+                                 requantize16<form>(two.lower, two.upper, group, store), store);
+      store_vector(out, _mm256_castsi256_si128(bytes), x == half);
+      if (x + 1 < vectors) store_vector(out + step, _mm256_extracti128_si256(bytes, 1), x + 1 == half);
     }
   }
 
@@ -262,12 +391,15 @@ class VectorDepthwise final : public Depthwise {
   int64_t columns_;  // of the padded input that some output reads
   int64_t pairs_;    // of taps
   bool dense_;       // taps that follow one another read adjacent columns
+  bool shares_;      // 3 x 3 taps whose neighbours share columns
+  bool neighbours_;  // two pixels of 8 channels are a vector
   Pair pair_;
   int64_t blocks_;
-  AlignedArray<int64_t> tap_index_;  // in the table, from the first column of the output pixel
-  AlignedArray<int32_t> moved_;      // per pair twice the zero point of the weights, 16 bits each, 0 for no tap
-  AlignedArray<int16_t> weights_;    // [block][pair][accumulator][tap of the pair]
-  AlignedArray<int32_t> bias_;       // [block][accumulator], moved by the requantizer's offset
+  AlignedArray<int64_t> tap_index_;       // in the table, from the first column of the output pixel
+  AlignedArray<int32_t> moved_;           // per pair twice the zero point of the weights, 16 bits each, 0 for no tap
+  AlignedArray<int16_t> weights_;         // [block][pair][accumulator][tap of the pair]
+  AlignedArray<int16_t> shared_weights_;  // the same in the order of shared_row
+  AlignedArray<int32_t> bias_;            // [block][accumulator], moved by the requantizer's offset
   AlignedArray<uint8_t> zero_pixel_;
   Requantizer requantizer_;
 };
