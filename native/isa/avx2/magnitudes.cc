@@ -24,8 +24,9 @@ constexpr int kRows = 4, kColumns = 16;
 constexpr int kStep = 4;            // bytes of depth of every row that a step takes
 constexpr int kMostTogether = 256;  // magnitudes that fit a word with any bytes
 constexpr int kTries = 16;          // partners that a step looks at
-// Deeper products have fewer instructions where bytes change places (matmul.cc); these have none around them.
-constexpr int64_t kDeepest = 48;
+// Deeper products, and others of segments in which bytes can change places, have fewer instructions where they do (matmul.cc);
+// narrow panels have more around them, for each row what two rows need here.
+constexpr int64_t kDeepest = 128, kLongestSegment = 12, kMostPanels = 2;
 
 // The sums of one tile: of a row, or, 8 columns wide, of two rows each.
 struct alignas(32) Tile {
@@ -389,8 +390,9 @@ class Magnitudes final : public Matmul {
 }  // namespace
 
 std::unique_ptr<Matmul> make_magnitudes(const MatmulSpec& spec) {
-  if (spec.pairs || spec.segments * spec.depth > kDeepest) return nullptr;
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
+  const bool narrow = panels <= kMostPanels && Magnitudes::narrow(spec.columns, panels);
+  if (spec.pairs || spec.segments * spec.depth > kDeepest || !(narrow || spec.depth <= kLongestSegment)) return nullptr;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) {
     columns.data()[i] = Magnitudes::byte_column(spec.columns, panels, i / kColumns, static_cast<int>(i % kColumns));
