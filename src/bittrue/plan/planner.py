@@ -270,6 +270,7 @@ class Declared:
         self._recalled = Recalled() if recalled is None else recalled
         self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
         self._settled: Settled | None = None
+        self.kept: dict[str, Any] = {}
         self._room = Room(graph, memory_limit)
         # Whether a node did not take what a walk tried for a free size.
         self._misfits = False

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from os.path import dirname
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,7 +29,13 @@ class Settled:
 
 
 class Shapes(Protocol):
-    """Gives what a file settles about a graph, and computes what follows from constants."""
+    """Gives what a file settles about a graph, and computes what follows from constants.
+
+    Attributes:
+        kept: what else was worked out of the graph as it is, by name.
+    """
+
+    kept: dict[str, Any]
 
     def __call__(self) -> Settled: ...
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..records import replace
 from . import Shapes
 
 Edge = tuple[Node, int]
+Kept = TypeVar("Kept")
 
 
 class Editor:
@@ -26,7 +27,6 @@ class Editor:
     def __init__(self, graph: Graph, shapes: Shapes) -> None:
         self.graph = graph
         self._shapes = shapes
-        self._settled = _perhaps_settled(graph)
         self.tensors: list[Tensor] = list(graph.tensors)
         self.results = frozenset(graph.outputs)
         self.changed = self.touched = False
@@ -39,10 +39,13 @@ class Editor:
         self._number: dict[Node, int] = {}
         self._count = 0
         # Until a node comes or goes.
-        self._ordered: list[Node] | None = None
+        self._kept: dict[str, Any] = {}
         for position, node in enumerate(graph.nodes):
             # A sorted graph has been visited from its newest nodes on.
             self._enter(node, float(position), -position if graph.is_sorted else None)
+        # Other editors of the same graph begin where this one does.
+        self._kept = shapes.kept
+        self._settled = self.kept("settled", lambda: _perhaps_settled(graph))
 
     # -- asking ----------------------------------------------------------------------------------------------------
     def rounds(self, most: int) -> Iterator[int]:
@@ -58,9 +61,14 @@ class Editor:
 
     def nodes(self) -> list[Node]:
         """All nodes, in an order in which they can run."""
-        if self._ordered is None:
-            self._ordered = list(self._order())
-        return list(self._ordered)
+        return list(self.kept("nodes", lambda: tuple(self._order())))
+
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """What `make` gives, which follows from the graph as it is now alone and is worked out once for it."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Kept = self._kept[name]
+        return found
 
     def nodes_from_the_end(self) -> list[Node]:
         """All nodes in an order in which they can run: depth first from what nothing reads, the newest first."""
@@ -229,7 +237,7 @@ class Editor:
                         heapq.heappush(ready, (self._rank[reader], number, reader))
 
     def _enter(self, node: Node, rank: float, number: int | None = None) -> None:
-        self._ordered = None
+        self._kept = {}
         self._rank[node] = rank
         self._number[node] = self._count if number is None else number
         self._count += number is None
@@ -240,7 +248,7 @@ class Editor:
                 self._readers.setdefault(read, []).append((node, position))
 
     def _leave(self, node: Node) -> tuple[float, int]:
-        self._ordered = None
+        self._kept = {}
         for index in node.outputs:
             if self._writer.get(index) is node:
                 del self._writer[index]

@@ -82,9 +82,10 @@ def sizes_of(graph: Graph, shapes: Shapes) -> Callable[[int | None], Sizes | Non
 
 def _leaves_computed_free(editor: Editor, shapes: Shapes) -> bool:
     """Whether a tensor has a dimension without a number."""
+    if leaves_sizes_free(editor):
+        return True
     known = shapes().shapes
-    written = {index for node in editor.nodes() for index in node.outputs}
-    return leaves_sizes_free(editor) or any(-1 in known.get(index, (-1,)) for index in written)
+    return any(-1 in known.get(index, (-1,)) for node in editor.nodes() for index in node.outputs)
 
 
 def inferred_sizes(editor: Editor, shapes: Shapes) -> Callable[[int], Sizes | None]:
@@ -120,11 +121,14 @@ class _Walk:
         self.editor, self.shapes = editor, shapes
         self.sizes: dict[int, Sizes] = {}
         self.inferred: dict[int, Sizes] = {}
-        for index in editor.graph.inputs:
+        self.sizes, self.inferred = editor.kept("sizes", self._find)
+
+    def _find(self) -> tuple[dict[int, Sizes], dict[int, Sizes]]:
+        for index in self.editor.graph.inputs:
             declared = self._declared(index)
             if declared is not None:
                 self.sizes[index] = declared
-        for node in editor.nodes():
+        for node in self.editor.nodes():
             results = self._results(node)
             for position, index in enumerate(node.outputs):
                 found = results[position] if position < len(results) else self._numbers(index)
@@ -133,6 +137,7 @@ class _Walk:
                 merged = _merged(found, self._declared(index))
                 if merged is not None:
                     self.sizes[index] = merged
+        return self.sizes, self.inferred
 
     def get(self, index: int | None) -> Sizes | None:
         if index is None:
