@@ -48,7 +48,7 @@ def may_fold(step: Step, size: int, read: int, constants: int, folded: int, work
 def constant_bytes(*graphs: Graph) -> int:
     """Bytes of the constants of some graphs; tensors that share memory count once."""
     constants = (tensor.data for graph in graphs for tensor in graph.tensors)
-    return sum({data.ctypes.data: data.nbytes for data in constants if data is not None}.values())
+    return sum({data.__array_interface__["data"]: data.nbytes for data in constants if data is not None}.values())
 
 
 def with_constants(memory_limit: int, *graphs: Graph) -> int:
@@ -57,10 +57,9 @@ def with_constants(memory_limit: int, *graphs: Graph) -> int:
 
 
 class Room:
-    """How much of a graph's constants may be settled before it is planned."""
+    """How much of a graph with so many bytes of constants may be settled before it is planned."""
 
-    def __init__(self, graph: Graph, memory_limit: int) -> None:
-        constants = constant_bytes(graph)
+    def __init__(self, constants: int, memory_limit: int) -> None:
         self._bytes = memory_limit + _WIDER * constants
         self._work = _MOST_WORK + _WORK_PER_BYTE * constants
         self.held = 0

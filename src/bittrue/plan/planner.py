@@ -253,7 +253,7 @@ def rewritten_graphs(
     """The same of a graph and, without words, of all graphs of its file, among which it may be."""
     if not numerics.rewrites:
         return (graph, ()), list(graphs)
-    known = partial(Declared, numerics, memory_limit, recalled=Recalled())
+    known = functools.cache(partial(Declared, numerics, memory_limit, recalled=Recalled()))
     first, others = rewritten_inwards(graph, graphs, known, partial(rewrite, names=numerics.rewrites, shapes=known))
     return first, [one for one, _ in others]
 
@@ -271,9 +271,10 @@ class Declared:
         self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
         self._settled: Settled | None = None
         self.kept: dict[str, Any] = {}
-        self._room = Room(graph, memory_limit)
-        # Whether a node did not take what a walk tried for a free size.
-        self._misfits = False
+        self._constant_bytes = constant_bytes(graph)
+        self._room = Room(self._constant_bytes, memory_limit)
+        # Whether a node did not take the shapes of all that it reads, or what a walk tried for a free size among them.
+        self._refuses = self._misfits = False
 
     def __call__(self) -> Settled:
         if self._settled is None:
@@ -317,9 +318,9 @@ class Declared:
             except ResourceError:
                 break  # larger ones do not fit either
             found = settled if len(settled.shapes) > len(found.shapes) else found
-            if not free or written <= found.shapes.keys():
+            if not free or not self._refuses or written <= found.shapes.keys():
                 break
-        if self._misfits and not written <= found.shapes.keys():
+        if free and self._misfits and not written <= found.shapes.keys():
             size, other = _SIZES[1]
             with contextlib.suppress(ResourceError):
                 settled = _common(self._walk(size, fits=True), self._walk(other, fits=True))
@@ -331,6 +332,7 @@ class Declared:
         """Where all walks begin: what is known before sizes are tried for free ones."""
         graph = self._graph
         state = _State(graph, self._job)
+        state.constant_bytes = self._constant_bytes
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(max(e, 0) for e in s) for i, s in signatures if s is not None})
         for index in graph.inputs:
@@ -344,7 +346,9 @@ class Declared:
         tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in self._graph.tensors)
         values = self._begun.values.items()
         values_wide = {i: v.astype(np.float32) if v.dtype == np.float16 else v for i, v in values}
-        return _State(replace(self._graph, tensors=tensors), self._job, values=values_wide)
+        state = _State(replace(self._graph, tensors=tensors), self._job, values=values_wide)
+        state.constant_bytes = self._constant_bytes
+        return state
 
     @functools.cached_property
     def _walked(self) -> list[tuple[Node, bool]]:
@@ -375,10 +379,12 @@ class Declared:
             if self._plan(walked, node):
                 known = {} if widened else {i: state.values[i] for i in node.outputs if i in state.values}
                 wide.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
-            elif any(size in shapes.get(-1 if i is None else i, ()) for i in node.inputs):
-                self._misfits = True
-                if fits:
-                    shapes.update(self._fitted(walked, node, size))
+            elif all(i is None or i in shapes for i in node.inputs):
+                self._refuses = True
+                if any(i is not None and size in shapes[i] for i in node.inputs):
+                    self._misfits = True
+                    if fits:
+                        shapes.update(self._fitted(walked, node, size))
         return state
 
     def _plan(self, state: _State, node: Node) -> bool:
