@@ -57,7 +57,12 @@ def test_other_sizes_tell_nothing_of_what_values_decide(
 def test_sizes_are_found_once_until_the_graph_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     walks: list[object] = []
     walk = free_dimensions._Walk._find
-    monkeypatch.setattr(free_dimensions._Walk, "_find", lambda self: (walks.append(self), walk(self))[1])
+
+    def counted(self: free_dimensions._Walk) -> object:
+        walks.append(self)
+        return walk(self)
+
+    monkeypatch.setattr(free_dimensions._Walk, "_find", counted)
     graph = _graph(("rows", 2))
     shapes = Declared(find("onnxruntime"), 1 << 28, graph)
     for editor in (Editor(graph, shapes), Editor(graph, shapes)):
