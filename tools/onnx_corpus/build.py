@@ -33,7 +33,6 @@ import onnx
 import onnx.version_converter
 import onnxruntime
 import torch
-from families import NETWORKS
 from networks import WIDTH, Network
 from onnxruntime import quantization as q
 from onnxruntime.quantization import matmul_nbits_quantizer as blocks
@@ -41,6 +40,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.transformers import float16, optimizer
 from onnxruntime.transformers.onnx_model import OnnxModel
 from samples import BRANCH, sample
+from sight import NETWORKS
 
 TIME_LIMIT = 600  # seconds for one network with everything made of it
 
