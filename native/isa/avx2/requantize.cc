@@ -9,6 +9,8 @@ namespace {
 using rules::RescaleRule;
 using rules::StoreRule;
 
+constexpr int kMostZeroPoint = 8192;  // with its flip, where they are one summand
+
 // One column's rule as floor(a * multiplier * 2^-(31+right) + 1/2 +- eps), a being the accumulator shifted left.
 struct Straight {
   int64_t multiplier;
@@ -71,18 +73,25 @@ double greatest_of(const rules::Requantize& r) {
   return r.wraps || r.bound > (int64_t{1} << 31) ? 0x1p31 : static_cast<double>(r.bound);
 }
 
+// Whether rules in binary32 have one factor, with which no product leaves 30 bits.
+bool products_are_small(const rules::Requantize& r, double greatest) {
+  return std::all_of(r.multipliers.begin(), r.multipliers.end(), [&](const rules::Multiplier& m) {
+    return m.second == 1 && (greatest + std::abs(double{m.addend})) * std::abs(m.factor) < 0x1p30;
+  });
+}
+
 Form choose(const rules::Requantize& r, double greatest) {
   const int64_t low = int64_t{r.low} + r.flip, high = int64_t{r.high} + r.flip;
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
   if (!is_byte(low) || !is_byte(high) || !is_small(r.zero_point) || !is_small(r.flip)) return Form::scalar;
   if (r.rescale == RescaleRule::binary32_add_multiply_even ||
-      r.rescale == RescaleRule::binary32_add_multiply_twice_even) {
-    return Form::binary32;
+      r.rescale == RescaleRule::binary32_add_multiply_twice_even || r.rescale == RescaleRule::binary32_multiply_even) {
+    const bool together = std::abs(r.zero_point + r.flip) <= kMostZeroPoint && products_are_small(r, greatest);
+    return together ? Form::product : Form::binary32;
   }
   if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (r.rescale == RescaleRule::binary64_multiply_away) return Form::binary64;
-  if (r.rescale == RescaleRule::binary32_multiply_even) return Form::binary32;
   bool line = true;
   for (size_t i = 0; i < r.multipliers.size(); ++i) {
     Straight s;
@@ -315,6 +324,7 @@ Choice::Choice(const rules::Requantize& r, double greatest_acc)
   }
   low = r.low + r.flip;
   high = r.high + r.flip;
+  if (form == Form::product) flip += zero_point;
 }
 
 void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& group) const {
@@ -331,7 +341,8 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     group.offset[i] = static_cast<float>(m.addend);
     group.scale[quarter][lane] = m.factor;
     Straight s;
-    if (form == Form::binary64 || form == Form::binary32 || !straight(r.rescale, m, s)) continue;
+    if (form == Form::binary64 || form == Form::binary32 || form == Form::product || !straight(r.rescale, m, s))
+      continue;
     group.scale[quarter][lane] = std::ldexp(static_cast<double>(s.multiplier), -(31 + s.right));
     group.left[i] = s.left;
     double& addend = group.addend[quarter][lane];
@@ -363,7 +374,7 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const Choice& choi
     : choice_(choice), groups_(groups), general_(portable::copy(requantize)) {
   for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i]);
   // Sums with the zero point and the conversions stay far inside of 16 and 32 bits.
-  const bool small = std::abs(choice_.zero_point + choice_.flip) <= 8192 && choice_.greatest < 0x1p30;
+  const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint && choice_.greatest < 0x1p30;
   if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;
   const RoundingMode mode(choice_.form);
   bool proven = true;

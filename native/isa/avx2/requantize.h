@@ -19,6 +19,8 @@
 // of the clamp, and so is the line, since all its operations are monotone. Requantizer finds the steps of a `line` form,
 // places the offset between them, and compares both forms on both sides of every step and at the ends of the range,
 // with the instructions that will run. The slope has two terms: 24 bits of it would move steps.
+//
+// `product` are the rules in binary32 with one factor where the bound keeps every product within 30 bits.
 #pragma once
 
 #include <immintrin.h>
@@ -31,15 +33,17 @@
 
 namespace bittrue::BITTRUE_ISA {
 
-enum class Form : uint8_t { proven, proven_by_sign, line, line_by_sign, wide, binary64, binary32, scalar };
+enum class Form : uint8_t { proven, proven_by_sign, product, line, line_by_sign, wide, binary64, binary32, scalar };
 
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
-  with_constant<Form, Form::proven, Form::proven_by_sign, Form::line, Form::line_by_sign, Form::wide, Form::binary64,
-                Form::binary32, Form::scalar>(form, std::forward<Function>(function));
+  with_constant<Form, Form::proven, Form::proven_by_sign, Form::product, Form::line, Form::line_by_sign, Form::wide,
+                Form::binary64, Form::binary32, Form::scalar>(form, std::forward<Function>(function));
 }
 
 constexpr bool is_proven(Form form) { return form == Form::proven || form == Form::proven_by_sign; }
+// Whether results are so small that sums with the zero point and its flip are one sum in 16 bits.
+constexpr bool is_small(Form form) { return is_proven(form) || form == Form::product; }
 constexpr bool is_line(Form form) { return form == Form::line || form == Form::line_by_sign; }
 
 // The constants of 16 accumulators in two vectors. Doubles come in four vectors: those of the even and the odd elements
@@ -191,6 +195,9 @@ static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
     return proven8<form>(acc, group, vector);
   } else if constexpr (is_line(form)) {
     return line8<form>(acc, group, vector);
+  } else if constexpr (form == Form::product) {
+    const __m256 sum = _mm256_add_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.offset + 8 * vector));
+    return _mm256_cvtps_epi32(_mm256_mul_ps(sum, _mm256_load_ps(group.slope + 8 * vector)));
   } else if constexpr (form == Form::binary32) {
     return binary32_8(acc, group, vector);
   } else {
@@ -205,7 +212,7 @@ static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
 }
 
 // 16-bit words of two vectors of accumulators, in the order of _mm256_packs_epi32. The line forms have added zero point
-// and flip, the proven ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
+// and flip, the small ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
 // monotone and reaches past the final clamp.
 template <Form form>
 __attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group,
@@ -213,7 +220,7 @@ __attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, 
   __m256i r0 = rescale8<form>(acc0, group, 0), r1 = rescale8<form>(acc1, group, 1);
   if constexpr (is_line(form)) {
     return _mm256_packs_epi32(r0, r1);
-  } else if constexpr (is_proven(form)) {
+  } else if constexpr (is_small(form)) {
     return _mm256_adds_epi16(_mm256_packs_epi32(r0, r1), store.flip);
   } else {
     r0 = _mm256_min_epi32(_mm256_max_epi32(r0, store.first_low), store.first_high);
