@@ -47,6 +47,29 @@ def test_recorded_calls_of_quantize_asym(executor: str) -> None:
     assert len(result.outcomes) == 28
 
 
+@pytest.mark.parametrize("executor", ["auto", "reference"])
+def test_recorded_layers_of_a_processor_without_vnni(executor: str) -> None:
+    """Full range: pairs of u8 data saturate, but of depthwise filters and where quantized_conv has no fours."""
+    folder = RECORDED.with_name("mxnet-avx2")
+    result = replay(folder, executor=executor)
+    assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+    assert len(result.outcomes) == 44
+    assert replay(folder, "mxnet", executor=executor).equal < 22
+
+
+def test_layers_of_s8_data_say_that_they_differ_without_vnni() -> None:
+    recorded = next(
+        case
+        for case in read_vectors(RECORDED).cases
+        if case.operator == "_sg_mkldnn_conv" and case.inputs()[0].value.dtype == np.int8
+    )
+    file = mxnet_case.trial(recorded).model
+    assert file is not None
+    for numerics, differs in (("mxnet", []), ("mxnet-avx2", [True])):
+        plan = make_plan(file.graphs[0], find(numerics), shapes={"data": recorded.inputs()[0].value.shape})
+        assert [bool(step.inexact) for step in plan.steps if step.inexact] == differs
+
+
 def test_quantize_asym_of_other_ranks() -> None:
     """The runtime's process ends."""
     net = Network()

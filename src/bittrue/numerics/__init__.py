@@ -32,6 +32,7 @@ _TABLES = {
     "caffe2": ("caffe2", "CAFFE2"),
     "caffe2-dnnlowp": ("caffe2", "CAFFE2_DNNLOWP"),
     "mxnet": ("mxnet", "MXNET"),
+    "mxnet-avx2": ("mxnet_avx2", "MXNET_AVX2"),
     "mxnet-native": ("mxnet_native", "MXNET_NATIVE"),
     "tvm-qnn": ("tvm_qnn", "TVM_QNN"),
     "tvm-qnn-tonearest": ("tvm_qnn", "TVM_QNN_TONEAREST"),

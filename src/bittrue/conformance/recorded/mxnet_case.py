@@ -15,7 +15,7 @@ from ...importers.mxnet_params import TYPES
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 
-_NUMERICS = {"onednn": "mxnet", "native": "mxnet-native"}
+_NUMERICS = {"onednn": "mxnet", "onednn-avx2": "mxnet-avx2", "native": "mxnet-native"}
 _NUMBERS = {name: number for number, name in enumerate(TYPES)}
 # Operands of fused nodes that are no parameters.
 _COMPUTED = ("data", "sum")
@@ -25,7 +25,7 @@ _DEPENDS = {"int16 pair saturation": "the processor: kernels that add pairs of p
 def trial(case: Case) -> Trial:
     """A symbol of one node that is the case's operator; weights and ranges of fused nodes are parameters.
 
-    Fields of the case: ``path`` (onednn or native) and ``fused_ops`` among the attributes.
+    Fields of the case: ``path`` (onednn, onednn-avx2 or native) and ``fused_ops`` among the attributes.
     """
     inputs = [given for given in case.inputs() if given is not None]
     outputs = case.outputs()
