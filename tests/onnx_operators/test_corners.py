@@ -48,10 +48,11 @@ def test_reductions_of_nothing(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
 def test_positions_in_nothing(operator: str) -> None:
-    """The same of positions; an axis without elements that is counted from the front is an error."""
+    """The same of positions; an axis without elements that is counted from the front is an error if there are any."""
     for axis, kept in product(range(-3, 3), (0, 1)):
         content, feeds = single(operator, {"x": np.zeros((3, 0, 4), np.float32)}, [7], {"axis": axis, "keepdims": kept})
         assert check(content, feeds) == ("refused" if axis == 1 else "equal"), (axis, kept)
+    assert check(*single(operator, {"x": np.zeros((0, 0), np.float32)}, [7], {"axis": 0})) == "equal"
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2)])
@@ -174,6 +175,17 @@ def test_sequences_of_no_batch() -> None:
     assert check(*single("ReverseSequence", operands, [1], {"batch_axis": 0, "time_axis": 1}, opset=13)) == "equal"
 
 
+def test_sequences_by_axes_that_do_not_fit() -> None:
+    """A time axis other than 0 is axis 1 to the runtime, and the batch axis the other one."""
+    x = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+    outcomes = set()
+    for batch, time, count in product(range(-4, 3), range(-4, 3), (3, 4)):
+        operands = {"x": x, "lengths": np.array([2, 1, 3, 3][:count])}
+        attributes = {"batch_axis": batch, "time_axis": time}
+        outcomes.add(check(*single("ReverseSequence", operands, [1], attributes), native=False))
+    assert outcomes == {"equal", "refused"}
+
+
 def test_elements_of_nothing_in_no_order() -> None:
     assert check(*_unsorted(np.zeros((0, 9, 2), np.float32), 4)) == "equal"
 
@@ -237,6 +249,29 @@ def test_matrices_of_nothing(operator: str, domain: str, shape: tuple[int, ...])
     assert check(*single(operator, {"x": np.zeros(shape, np.float32)}, [TensorProto.FLOAT], domain=domain)) == "equal"
 
 
+@pytest.mark.parametrize("operator", ["Conv", "ConvTranspose", "MaxRoiPool"])
+def test_images_without_channels(operator: str) -> None:
+    """What is added to nothing is left."""
+    x, bias = np.zeros((1, 0, 4, 4), np.float32), np.float32([1.5, -2])
+    operands: dict[str, np.ndarray] = {"x": x, "regions": np.float32([[0, 0, 0, 2, 3]])}
+    if operator != "MaxRoiPool":
+        operands = {"x": x, "w": np.zeros((2, 0, 2, 2) if operator == "Conv" else (0, 2, 2, 2), np.float32), "b": bias}
+    attributes = {} if operator != "MaxRoiPool" else {"pooled_shape": [2, 2]}
+    assert check(*single(operator, operands, [TensorProto.FLOAT], attributes)) == "equal"
+
+
+@pytest.mark.parametrize("results", [1, 2, 3])
+def test_past_keys_need_their_outputs(results: int) -> None:
+    """Without these the runtime reads as many keys as there are with the past ones, but beyond the new ones' memory."""
+    rng = np.random.default_rng(results)
+    shapes = {"q": (1, 3, 8), "k": (1, 4, 8), "v": (1, 4, 8), "pk": (1, 2, 5, 4), "pv": (1, 2, 5, 4)}
+    operands: dict[str, Any] = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    ordered = {name: operands.get(name) for name in ("q", "k", "v", "bias", "mask", "added", "pk", "pv")}
+    content, feeds = single("MultiHeadAttention", ordered, [1] * results, {"num_heads": 2}, domain=MICROSOFT)
+    outcome = "equal" if results == 3 else "refused"
+    assert check(content, feeds, may_refuse={"BT-NODE-OUTPUT"}, native=False) == outcome
+
+
 @pytest.mark.parametrize(("batch", "results", "outcome"), [(0, 1, "equal"), (1, 1, "equal"), (1, 2, "refused")])
 def test_attention_with_values_of_another_size(batch: int, results: int, outcome: str) -> None:
     """The runtime lays keys out with the size of values in what holds both."""
@@ -291,3 +326,13 @@ def test_boxes_whose_scores_are_no_numbers(limited: bool) -> None:
     operands = {"boxes": boxes, "scores": scores, "most": np.array(5), "overlap": np.float32(0.4)}
     operands |= {"least": np.float32(0.7)} if limited else {}
     assert check(*single("NonMaxSuppression", operands, [TensorProto.INT64], opset=11, constants=["most"])) == "equal"
+
+
+def test_limits_of_several_numbers() -> None:
+    """The first one counts."""
+    rng = np.random.default_rng(4)
+    operands = {"boxes": rng.random((1, 9, 4)).astype(np.float32), "scores": rng.random((1, 2, 9)).astype(np.float32)}
+    operands |= {"most": np.array([4, 1]), "overlap": np.float32([0.2, 0.9]), "least": np.float32([[0.3, 0.8]])}
+    for constants in ([], ["most", "overlap", "least"]):
+        content, feeds = single("NonMaxSuppression", operands, [TensorProto.INT64], constants=constants)
+        assert check(content, feeds) == "equal"

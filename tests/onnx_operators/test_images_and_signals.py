@@ -45,7 +45,7 @@ def hardmax(rng: np.random.Generator) -> Model:
 def lengths_of_images(rng: np.random.Generator) -> Model:
     shape = shape_of(rng, 3, 5, 8)
     x = numbers(rng, shape) if rng.random() < 0.2 else reals(rng, shape)
-    attributes = {"p": int(rng.choice([1, 2, 3, 5]))} if rng.random() < 0.7 else {}
+    attributes = {"p": int(rng.choice([1, 2, 3, 5, 0, -1, -3]))} if rng.random() < 0.7 else {}
     return single("GlobalLpPool", {"x": x}, [_FLOAT], attributes, opset=int(rng.choice([8, 13, 21])))
 
 

@@ -18,6 +18,8 @@ _SCALE, _POINT = np.float32(0.1), np.uint8(3)
 _POOL = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [1, 0, 0, 1]}
 _AXES = {"x": _X, "axes": np.int64([1])}
 _POOLED = {"x": _LEVELS, "s": _SCALE, "z": _POINT, "s2": _SCALE, "z2": _POINT}
+_LAYER = {"x": _LEVELS, "s": _SCALE, "z": _POINT, "w": _LEVELS[..., :2, :2], "sw": _SCALE, "zw": _POINT}
+_LAYER |= {"s2": _SCALE, "z2": _POINT}
 _ATTENDED = {"x": _X[None], "w": _X.repeat(3, 1), "b": _X.reshape(-1)}
 _TURNED = {"x": _X[None, :, :2], "p": np.int64([0]), "cos": _X[:, :1], "sin": _X[:, 1:2]}
 
@@ -44,6 +46,7 @@ CASES: list[tuple[str, dict[str, Any], list[int], str, dict[str, Any], str]] = [
         ("QLinearAveragePool", _POOLED, [_U8], flag, _POOL, MICROSOFT)
         for flag in ("ceil_mode", "count_include_pad", "channels_last")
     ),
+    ("QLinearConv", _LAYER, [_U8], "channels_last", {}, MICROSOFT),
     ("QLinearGlobalAveragePool", _POOLED, [_U8], "channels_last", {}, MICROSOFT),
     ("Unique", {"x": np.float32([3, 1, 3, 2])}, [_F32], "sorted", {}, ""),
     ("AffineGrid", {"t": _X[None, :2], "size": np.int64([1, 1, 2, 3])}, [_F32], "align_corners", {}, ""),

@@ -364,7 +364,7 @@ def pool(op: str) -> Generator:
         if op == "AveragePool" and rng.random() < 0.5:
             attributes["count_include_pad"] = int(rng.integers(2))
         if op == "LpPool" and rng.random() < 0.5:
-            attributes["p"] = int(rng.choice([1, 2, 3, 4, 7]))
+            attributes["p"] = int(rng.choice([1, 2, 3, 4, 7, 0, -1, -2]))
         return single(op, {"x": x}, outputs, attributes, opset=opset)
 
     return generate

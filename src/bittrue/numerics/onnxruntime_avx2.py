@@ -158,7 +158,10 @@ _REALS: tuple[Row, ...] = (
     + tuple(row for row in attention.ROWS if row.operator == "linear_attention" and not row.when)
     + tuple(row for row in floating.ROWS if row.operator == "gelu" and row.when == (floating.QUICK_GELU,))
     + tuple(
-        row for row in floating.ROWS if row.operator == "logistic" and row.types == ("f32 -> f32",) and not row.when
+        # The same in gates as elsewhere; the C library's stays.
+        row
+        for row in floating.ROWS
+        if row.operator == "logistic" and row.types == ("f32 -> f32",) and row.when in ((), (floating.BY_LIBRARY,))
     )
 )
 

@@ -291,16 +291,19 @@ def _power(x: np.ndarray, exponent: float) -> np.ndarray:
     return elementary.power(x, np.full_like(x, exponent))
 
 
-def length(rule: RealSumRule, rows: np.ndarray, p: int) -> np.ndarray:
-    """(sum of |x|^p)^(1 / p) in row-major order; beyond squares powers are made in binary64 and rounded.
+def length(rule: RealSumRule, rows: np.ndarray, p: int, inside: np.ndarray) -> np.ndarray:
+    """(sum of |x|^p)^(1 / p) of what lies inside, 0 elsewhere, in row-major order.
 
-    >>> length(RULES["binary32_packets_4"], np.float32([[1, -1, 1, 1]]), 4).tolist()
+    But for magnitudes and squares, powers are made in binary64 and rounded.
+
+    >>> length(RULES["binary32_packets_4"], np.float32([[1, -1, 1, 1]]), 4, np.array(True)).tolist()
     [1.4142135381698608]
     """
     if f"lp_{p}" in rule.reductions:
         return rule.reductions[f"lp_{p}"](rows, None, Way())
     with np.errstate(all="ignore"):
         powers = np.power(np.abs(rows).astype(np.float64), p).astype(np.float32)
+        powers = np.where(inside, powers, np.float32(0))
         return _power(rule.reductions["sum"](powers, None, Way()), float(np.float32(1) / np.float32(p)))
 
 

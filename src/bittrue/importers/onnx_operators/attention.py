@@ -121,6 +121,8 @@ def _multi_head_attention(source: Source) -> None:
         raise source.invalid("BT-NODE-INPUT", "there are values, but no keys")
     if source.present(9):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "caches of beams are not read", "export without beam search")
+    if any(source.present(p) for p in (6, 7)) and not all((source.outputs + [""] * 2)[1:3]):
+        raise source.invalid("BT-NODE-OUTPUT", "past keys and values need the outputs with all of them")
     if source.present(8):
         _attend_to_cache(source, attributes)
     else:

@@ -93,7 +93,11 @@ def _compress(source: Source) -> None:
 
 
 def _reverse_sequence(source: Source) -> None:
-    attributes = {"seq_dim": source.integer("time_axis", 0), "batch_dim": source.integer("batch_axis", 1)}
+    along, batch = source.integer("time_axis", 0), source.integer("batch_axis", 1)
+    if along == batch or max(along, batch) > 1:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'time_axis' {along} and 'batch_axis' {batch} must be 0 and 1")
+    # Below 0 they are axis 1 to the runtime, but what has the lengths is always the other one.
+    attributes = {"seq_dim": int(along != 0), "batch_dim": int(along == 0)}
     source.emit("reverse_sequence", source.type(0), attributes)
 
 

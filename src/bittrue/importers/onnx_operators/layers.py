@@ -61,7 +61,7 @@ def _matmul_integer_to_float(source: Source) -> None:
 
 
 def _convolution(source: Source) -> dict[str, Attribute]:
-    last = source.flag("channels_last", False, True) if source.domain == MICROSOFT else False
+    last = source.flag("channels_last", False, False) if source.domain == MICROSOFT else False
     return {**convolution_attributes(source), "channels_last": last}
 
 

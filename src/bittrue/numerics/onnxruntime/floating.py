@@ -23,6 +23,7 @@ _SELECTED = ("s8", "u8", "s32", "s64", "f32", "f64")
 CLIPPED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")
 _ONE = ("f32 -> f32",)
 _POOL_TYPES = ("T -> T", "T -> T s64")
+BY_LIBRARY = ("attribute_is", "by_library", True)
 QUICK_GELU = ("attribute_is", "form", "logistic")
 REDUCTIONS = ("mean", "sum", "reduce_prod")
 
@@ -133,7 +134,7 @@ ROWS: tuple[Row, ...] = (
         _ONE,
         {"real_function": "binary32_by_library"},
         _RUN,
-        when=(("attribute_is", "by_library", True),),
+        when=(BY_LIBRARY,),
     ),
     Row("logistic", _ONE, _BELOW_1, _MACHINE, when=(("attribute_is", "gates", True),), limit=_OTHER_MACHINES),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),

@@ -33,9 +33,9 @@ def infer(call: Call) -> list[Shape]:
             "BT-NMS", f"boxes {list(boxes.shape)} must be [p, n, 4], scores {list(scores.shape)} [p, classes, n]"
         )
     for position in range(2, 5):
-        if call.has(position) and call.input(position).size != 1:
+        if call.has(position) and not call.input(position).size:
             raise call.invalid(
-                "BT-NMS", f"input {position} must be one number, found {list(call.input(position).shape)}"
+                "BT-NMS", f"input {position} must hold a number, found {list(call.input(position).shape)}"
             )
     values = [operand.value for operand in call.inputs if operand is not None]
     if all(value is not None for value in values):
@@ -144,8 +144,9 @@ def _by_queue(row: np.ndarray) -> np.ndarray:
 
 
 def _number(inputs: Sequence[np.ndarray | None], position: int) -> np.ndarray | None:
+    """A limit: the first number of its tensor."""
     value = inputs[position] if position < len(inputs) else None
-    return None if value is None else value.reshape(())
+    return None if value is None else value.reshape(-1)[0]
 
 
 def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> np.ndarray:

@@ -304,7 +304,7 @@ def spread(
     """
     shape, groups, taps = tuple(step["output_shape"]), step["groups"], weights.shape[2:]
     depth, each = weights.shape[0] // groups, weights.shape[1]
-    matrices = weights.reshape(groups, depth, -1).swapaxes(1, 2)
+    matrices = weights.reshape(groups, depth, each * math.prod(taps)).swapaxes(1, 2)
     out = np.zeros((len(x), groups, each, *shape[2:]), dtype)
     lines = x.shape[2]
     if most_bytes is not None:
@@ -313,7 +313,7 @@ def spread(
     images = x.reshape(x.shape[0], groups, depth, *x.shape[2:])
     for n, g, top in itertools.product(range(len(x)), range(groups), range(0, x.shape[2], max(1, lines))):
         part = images[n, g, :, top : top + lines]
-        planes = times(np.ascontiguousarray(matrices[g]), part.reshape(depth, -1))
+        planes = times(np.ascontiguousarray(matrices[g]), part.reshape(depth, math.prod(part.shape[1:])))
         planes = planes.reshape(each, *taps, *part.shape[1:])
         for tap in np.ndindex(*taps):
             of, to = tap_slices(step, tap, part.shape[1:], shape[2:], top)

@@ -121,7 +121,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     windows = step_windows(step, x.shape[2:])
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
-    weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, filters // groups, -1)
+    weights = _by_blocks(w.reshape(*w.shape[:2], tap_count(windows)), 1, block)
+    weights = weights.reshape(groups, filters // groups, math.prod(weights.shape[1:]))
     layout = real_product.Layout(
         added_last=begin is None,
         split=step["split"],
@@ -143,7 +144,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return result
 
     def times(n: int, g: int, part: slice, columns: np.ndarray) -> np.ndarray:
-        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], -1)
+        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], columns.shape[-1])
         more = None if added is None else added[g]
         if started is None:
             return product(weights[g], part, columns, more)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ...arithmetic.matmul import exact_matmul, product_type
-from ..core.geometry import Window, spatial_shape
+from ..core.geometry import Window, spatial_shape, tap_count
 from ..core.spatial import padded, sliding
 from ..core.stopping import check_stop
 
@@ -113,5 +113,5 @@ def grouped_products(
             check_stop()
             unfolded = view[g * depth : (g + 1) * depth, :, :, :, line : line + some]
             own = slice(line // some * together, line // some * together + math.prod(unfolded.shape[4:]))
-            out[n, g, :, own] = times(n, g, own, unfolded.reshape(depth, -1, own.stop - own.start))
+            out[n, g, :, own] = times(n, g, own, unfolded.reshape(depth, tap_count(windows), own.stop - own.start))
     return out.reshape(x.shape[0], filters, *shape[5 - x.ndim :])

@@ -1,7 +1,7 @@
 """lp_pool: the length of every window, (sum of |x|^p)^(1 / p).
 
 With a rule of the slot `average` it is the root of the average of squares. Attributes are those of `pooling`, and `p`;
-above 2 for rules whose sums have an order.
+any number for rules whose sums have an order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def lower(call: Call) -> Lowered:
     """Geometry, and the power."""
     p, windows = int(call.node.attributes.get("p", 2)), pool_windows(call)  # type: ignore[arg-type]
     ordered = "real_sum" in call.rules and real_sum.RULES[call.rules["real_sum"]].ordered
-    if not (p == 2 or ("real_sum" in call.rules and p == 1) or (ordered and p > 2)):
+    if not (p == 2 or ("real_sum" in call.rules and p == 1) or ordered):
         raise call.unsupported("BT-LP-POOL", f"p is {p}, which has no rule")
     if "real_sum" in call.rules:
         return lowered(call, windows, {"p": p})
@@ -38,7 +38,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if "real_sum" in step.rules:
         if out.size:
             rule = real_sum.RULES[step.rules["real_sum"]]
-            out = images.of_planes(real_sum.length(rule, rows(step, inputs[0])[0], step["p"]))
+            taps, inside = (rows(step, x)[0] for x in (inputs[0], np.ones_like(inputs[0])))
+            out = images.of_planes(real_sum.length(rule, taps, step["p"], inside != 0))
         return [images.result(out)]
     count, divide = images.counts("inside"), average.RULES[step.rules["average"]]
     with np.errstate(all="ignore"):

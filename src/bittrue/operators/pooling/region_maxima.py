@@ -84,7 +84,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for i, (begin, end) in enumerate(rows):
             for j, (start, stop) in enumerate(columns):
                 if end > begin and stop > start:
-                    pixels = x[int(region[0]), :, begin:end, start:stop].reshape(x.shape[1], -1)
+                    pixels = x[int(region[0]), :, begin:end, start:stop].reshape(
+                        x.shape[1], (end - begin) * (stop - start)
+                    )
                     kept = np.full(x.shape[1], _LOWEST)
                     for pixel in pixels.T:
                         kept = np.where(pixel < kept, kept, pixel)

@@ -28,14 +28,15 @@ def _axis(call: Call) -> int:
 
 
 def infer(call: Call) -> list[Shape]:
-    """The shape without the axis, which must hold at least one element; see `keeps_axes_of_nothing`."""
+    """The shape without the axis, which must hold an element where the result does; see `keeps_axes_of_nothing`."""
     axis = _axis(call)
     shape = call.input(0).shape
     if keeps_axes_of_nothing(call) and call.integers(1, "axis")[0] < 0:
         return [shape]
-    if shape[axis] < 1:
+    others = shape[:axis] + shape[axis + 1 :]
+    if shape[axis] < 1 and 0 not in others:
         raise call.invalid("BT-ARG-EMPTY", f"axis {axis} of shape {list(shape)} is empty and has no extreme value")
-    return [shape[:axis] + shape[axis + 1 :]]
+    return [others]
 
 
 def lower(call: Call) -> Lowered:
