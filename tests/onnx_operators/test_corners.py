@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from bittrue.operators.reduction.searches import first_by_partition
-from support.onnx_models import HERE, MICROSOFT, Checks, check, natively, single
+from support.onnx_models import HERE, MICROSOFT, Checks, check, natively, run_runtime, single
 from support.onnx_narrow import run_memory
 
 KINDS = (np.float32, np.float64, np.int32, np.int64)
@@ -140,6 +140,25 @@ def test_taps_that_meet_padding_alone(dilation: int, pads: list[int]) -> None:
     operands = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in _DILATED.items()}
     attributes = {"dilations": [dilation] * 2, "pads": pads}
     natively(*single("Conv", operands, [1], attributes, opset=13, constants=["w"]))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize(("shape", "groups"), [((16, 16), 1), ((10, 16), 1), ((16, 1), 16), ((8, 3), 1), ((6, 1), 6)])
+def test_endless_taps_that_meet_padding(value: float, shape: tuple[int, int], groups: int) -> None:
+    """In blocks of channels they count where they meet the image alone; in planes padding is a number like others."""
+    rng = np.random.default_rng(shape[0])
+    w = rng.standard_normal((*shape, 3, 3)).astype(np.float32)
+    w[::3, 0, 0, ::2] = value
+    operands = {"x": rng.standard_normal((2, shape[1] * groups, 4, 5)).astype(np.float32), "w": w}
+    operands["b"] = rng.standard_normal(shape[0]).astype(np.float32)
+    for dilation, stride in ((1, 1), (2, 1), (1, 2)):
+        attributes = {"pads": [1, 2, 2, 1], "group": groups, "dilations": [dilation] * 2, "strides": [stride] * 2}
+        content, feeds = single("Conv", operands, [1], attributes, opset=13, constants=["w", "b"])
+        theirs, ours = run_runtime(content, feeds), bittrue.load(content).prepare(HERE).run(*feeds)
+        assert isinstance(theirs, dict)
+        # The sign of a NaN is not compared.
+        given, found = (np.where(np.isnan(y), np.float32(np.nan), y) for y in (theirs["y0"], ours["y0"]))
+        assert given.tobytes() == found.tobytes()
 
 
 def _unsorted(x: np.ndarray, count: int, largest: bool = True) -> tuple[bytes, list[np.ndarray]]:

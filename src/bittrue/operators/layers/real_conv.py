@@ -10,6 +10,7 @@ import numpy as np
 from ...rules import real_product
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, counts, spatial_bytes, spatial_parameters, step_windows, tap_count
+from ..core.spatial import padded, sliding
 from .conv_geometry import ADDEND, channels_first, convolution_windows
 from .window_sums import grouped_products, positions_together
 
@@ -135,7 +136,20 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     # Windows that lie inside of the image.
     within = None if rule.inside is None else (counts(windows) == tap_count(windows)).reshape(-1)
 
+    # Blocks of channels leave out what meets padding, which only numbers times 0 that are not 0 show.
+    met = _taps_inside(windows) if step["block"] and not np.isfinite(weights).all() else None
+
     def product(filters: np.ndarray, part: slice, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
+        if met is not None:
+            result = np.empty((len(filters), columns.shape[1]), np.float32)
+            taps, kind = np.unique(met[part], axis=0, return_inverse=True)
+            for number, inside in enumerate(taps):
+                chosen = np.flatnonzero(kind.reshape(-1) == number)
+                own = None if more is None else np.broadcast_to(more, result.shape)[:, chosen]
+                counted = filters.reshape(len(filters), -1, inside.size, block)
+                counted = np.where(inside[:, None], counted, np.float32(0)).reshape(filters.shape)
+                result[:, chosen] = rule.apply(counted, columns[:, chosen], own, 1.0, 1.0, layout)
+            return result
         result = rule.apply(filters, columns, more, 1.0, 1.0, layout)
         if rule.inside is not None and within is not None:
             inner = within[part]
@@ -154,6 +168,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     wide = _wide(math.prod(w.shape[1:]), filters // groups)
     return [_laid_out(step, grouped_products(x, filters, windows, groups, times, wide))]
+
+
+def _taps_inside(windows: tuple[Window, ...]) -> np.ndarray:
+    """[positions, taps]: whether the tap of a window lies in the image."""
+    image = np.ones((1, *(one.size for one in windows)), bool)
+    return sliding(padded(image, windows, 0), windows).reshape(-1, tap_count(windows))
 
 
 def _laid_out(step: Step, out: np.ndarray) -> np.ndarray:
