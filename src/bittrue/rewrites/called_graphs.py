@@ -17,6 +17,8 @@ DIVIDED = (
     " attention with nodes on both sides of it may be computed in another order than the runtime's (2 of 900 random"
     " graphs)"
 )
+# Marks dequantizations whose readers were outside of the branch, where none got one of its own at first.
+INLINED = "inlined"
 
 
 def uses(node: Node) -> Iterator[int]:
@@ -127,6 +129,7 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
             node,
             inputs=tuple(index_of[index] for index in node.inputs),
             outputs=tuple(index for index in map(index_of.get, node.outputs) if index is not None),
+            attributes={**node.attributes, INLINED: True} if _dequantizes_result(node, inner) else node.attributes,
         )
         for node in inner.nodes
     ]
@@ -136,6 +139,11 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     together = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])
     numbered = tuple(replace(node, index=number) for number, node in enumerate(together))
     return replace(graph, tensors=tuple(tensors), nodes=numbered)
+
+
+def _dequantizes_result(node: Node, inner: Graph) -> bool:
+    operator = find(node.operator)
+    return operator is not None and operator.dequantizes and node.outputs[0] in inner.outputs
 
 
 def _told(

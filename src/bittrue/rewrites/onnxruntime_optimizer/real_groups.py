@@ -11,6 +11,7 @@ import numpy as np
 
 from ...graph import Attribute, Node
 from .. import Shapes
+from ..called_graphs import INLINED
 from ..editing import Editor
 from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
 from .gates import is_integer_product, only
@@ -80,7 +81,7 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         if x is None or len(readers) not in (1, 2):
             continue
         pair = editor.writer(x)
-        if pair is not None and pair.operator == DEQUANTIZE:
+        if pair is not None and pair.operator == DEQUANTIZE and not pair.attributes.get(INLINED):
             # Every node that reads it has its own.
             continue
         if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
