@@ -172,3 +172,28 @@ def test_codes(request: pytest.FixtureRequest) -> None:
         kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8
         cubic = b"cubic" in [a.s for node in maker.nodes for a in node.attribute]
         _check(maker.nodes, maker.inputs, maker.constants, {"y": kind}, cubic=cubic)
+
+
+@pytest.mark.parametrize("turns", [("a", "b"), ("b", "a"), ("b", "b"), ("a", "b", "a")])
+@pytest.mark.parametrize("ends", [False, True])
+def test_pairs_before_transpositions_that_are_joined(turns: tuple[str, ...], ends: bool) -> None:
+    """A pair that is repeated between two transpositions becomes one with the pair before the first one.
+
+    With `ends`, a transposition stands behind the last pair, too.
+    """
+    orders = {"a": _LAST, "b": [0, 2, 1, 3]}
+    nodes, constants = [], {}
+    for name, scale, point in (("first", 0.03, 7), ("second", 0.01, 100)):
+        constants |= {f"{name} scale": np.float32(scale), f"{name} point": np.uint8(point)}
+    tensor = "x"
+    for number, part in enumerate(("first", *turns, "second", *turns[:ends])):
+        result = f"t{number}"
+        if part in orders:
+            nodes.append(helper.make_node("Transpose", [tensor], [result], perm=orders[part]))
+        else:
+            pair = [f"{part} scale", f"{part} point"]
+            nodes.append(helper.make_node("QuantizeLinear", [tensor, *pair], [f"codes{number}"]))
+            nodes.append(helper.make_node("DequantizeLinear", [f"codes{number}", *pair], [result]))
+        tensor = result
+    x = np.random.default_rng(len(turns)).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    _check(nodes, {"x": x}, constants, {tensor: TensorProto.FLOAT})

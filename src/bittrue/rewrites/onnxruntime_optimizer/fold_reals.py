@@ -19,7 +19,7 @@ from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
 from .join_reshapes import join_reshapes
 from .push_transposes import push_past_definitions, push_transposes
-from .quantized_pairs import split_dequantizations
+from .quantized_pairs import merge_double_pairs, propagate_pairs, remove_equal_pairs, split_dequantizations
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import NORMALIZATION, join_layer_normalization
 from .real_products import join_all_transpositions, join_transpositions
@@ -45,8 +45,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
             join_layer_normalization(editor, shapes)
         join_reshapes(editor, shapes, "f16")
         # Two pairs are merged where dequantizations alone read the second; a transposition may come before one of them.
+        # Pairs move before transpositions do: what then stands between two of these meets the pair before it.
         split_dequantizations(editor)
+        merge_double_pairs(editor)
+        propagate_pairs(editor)
         push_transposes(editor, shapes)
+        remove_equal_pairs(editor)
     push_past_definitions(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 

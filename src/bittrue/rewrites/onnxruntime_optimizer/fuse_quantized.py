@@ -26,6 +26,7 @@ from .quantized_pairs import (
     make_unsigned,
     merge_double_pairs,
     propagate_pairs,
+    quantize_results,
     remove_equal_pairs,
     remove_inverse_pairs,
     scalar,
@@ -89,6 +90,7 @@ def _prepare(editor: Editor, shapes: Shapes) -> None:
         share_equal(editor)
         join_products(editor, shapes)
         propagate_pairs(editor)
+        quantize_results(editor)
         transpose_constants(editor)
         join_all_transpositions(editor, shapes, of_pairs=True)
         remove_equal_pairs(editor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
-from .quantized_pairs import propagate_pairs
+from .quantized_pairs import propagate_pairs, quantize_results
 from .quantized_preparation import quantize_constants
 
 # Each round moves pairs past one operator at least.
@@ -26,4 +26,5 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     for _ in editor.rounds(_ROUNDS):
         quantize_constants(editor, shapes)
         propagate_pairs(editor)
+        quantize_results(editor)
     return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -203,9 +203,6 @@ def propagate_pairs(editor: Editor) -> None:
         constant = not editor.alive(node) or not node.inputs or editor.value(node.inputs[0]) is not None
         if not constant and is_dequantize(node) and one_constant_pair(editor, node):
             _repeat_after(editor, node)
-    for node in editor.nodes():
-        if editor.alive(node) and is_quantize(node) and one_constant_pair(editor, node):
-            _repeat_at_result(editor, node)
 
 
 def _repeat_before(editor: Editor, quantize: Node) -> None:
@@ -228,11 +225,17 @@ def _repeat_before(editor: Editor, quantize: Node) -> None:
         reader = editor.writer(tensor) or mover
 
 
-def _repeat_at_result(editor: Editor, quantize: Node) -> None:
+def quantize_results(editor: Editor) -> None:
     """A result of the graph that is transposed and then quantized is quantized and dequantized itself.
 
     Source: ORT's transpose optimiser, which does not look whether the tensor is a result.
     """
+    for node in editor.nodes():
+        if editor.alive(node) and is_quantize(node) and one_constant_pair(editor, node):
+            _repeat_at_result(editor, node)
+
+
+def _repeat_at_result(editor: Editor, quantize: Node) -> None:
     turn = editor.writer(quantize.inputs[0])
     result = turn.inputs[0] if turn is not None and turn.source == "Transpose" else None
     if turn is None or result is None or editor.only_reader(turn) is not quantize or result not in editor.results:
