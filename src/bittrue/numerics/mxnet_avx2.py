@@ -10,7 +10,7 @@ from ..records import replace
 from .mxnet import MXNET, layers
 from .table import Numerics, Row
 
-_RUN = "run on x86-64 with AVX2: 440 random layers, every layer of three whole networks; docs/facts/mxnet.md 3.1"
+_RUN = "run on x86-64 with AVX2: 440 random layers, those of three networks; docs/facts/mxnet.md 3.1"
 _PAIRS = {"accumulate": "s16_pairs_s32_wrap"}
 _WHOLE = ("attribute_is", "groups", 1)
 _ODD = "an odd number of channels: pairs begin anew at every tap there, and here they go on"
@@ -62,6 +62,6 @@ ROWS: tuple[Row, ...] = tuple(
 MXNET_AVX2 = Numerics(
     name="mxnet-avx2",
     reproduces="MXNet 1.9.1 with oneDNN 2.4.4, x86-64 with AVX2 and without VNNI",
-    verified="run against MXNet 1.9.1: random layers, every layer of whole networks; all else as mxnet",
+    verified="run against MXNet 1.9.1: random layers and those of networks; all else as mxnet",
     rows=(_ALONE, *ROWS, *MXNET.rows),
 )
