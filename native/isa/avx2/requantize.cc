@@ -76,7 +76,7 @@ double greatest_of(const rules::Requantize& r) {
 // Whether rules in binary32 have one factor, with which no product leaves 30 bits.
 bool products_are_small(const rules::Requantize& r, double greatest) {
   return std::all_of(r.multipliers.begin(), r.multipliers.end(), [&](const rules::Multiplier& m) {
-    return m.second == 1 && (greatest + std::abs(double{m.addend})) * std::abs(m.factor) < 0x1p30;
+    return m.second == 1 && (greatest + std::abs(static_cast<double>(m.addend))) * std::abs(m.factor) < 0x1p30;
   });
 }
 
