@@ -49,8 +49,8 @@ def processor_note(numerics: str) -> str:
     """What users of a numerics must know before they compare it with its runtime on this processor; or nothing."""
     if numerics == "xnnpack" and "avx512vnni" not in isas():
         return (
-            "LiteRT's delegate on this processor may have other bits of real numbers and of products below -2^31: those "
-            "of AVX-512 are reproduced"
+            "LiteRT's delegate on this processor may have other bits of real numbers and of products below -2^31: "
+            "those of AVX-512 are reproduced"
         )
     if numerics.removesuffix(_DEFAULTS) not in _MEASURED.values():
         return ""

@@ -146,8 +146,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             for number, inside in enumerate(taps):
                 chosen = np.flatnonzero(kind.reshape(-1) == number)
                 own = None if more is None else np.broadcast_to(more, result.shape)[:, chosen]
-                counted = filters.reshape(len(filters), -1, inside.size, block)
-                counted = np.where(inside[:, None], counted, np.float32(0)).reshape(filters.shape)
+                by_taps = filters.reshape(len(filters), -1, inside.size, block)
+                counted = np.where(inside[:, None], by_taps, np.float32(0)).reshape(filters.shape)
                 result[:, chosen] = rule.apply(counted, columns[:, chosen], own, 1.0, 1.0, layout)
             return result
         result = rule.apply(filters, columns, more, 1.0, 1.0, layout)
