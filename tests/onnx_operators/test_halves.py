@@ -1008,3 +1008,54 @@ def test_copies_of_weights() -> None:
     feeds = {"x": _halves(rng, 2, 64, 768)}
     constants = {"w": _halves(rng, 768, 768), "places": _halves(rng, 1, 64, 768)}
     assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=17))
+
+
+@needs_measured
+@pytest.mark.parametrize(
+    ("forms", "shared"),
+    [
+        (("stored", "stored"), True),
+        (("stored", "copied"), True),
+        (("stored", "rounded"), False),
+        (("stored", "squeezed"), False),
+        (("rounded", "rounded"), True),
+        (("rounded", "rounded otherwise"), False),
+        (("squeezed", "rounded"), False),
+    ],
+)
+def test_constants_that_are_equal_once_computed(forms: tuple[str, str], shared: bool) -> None:
+    """They stay two, each of which is widened: only of one that two nodes read a normalization knows no value.
+
+    The same function of equal constants is one before it is computed.
+    """
+    small = np.float32(1e-5)
+    stored = {
+        "stored": np.float16(small),
+        "copied": np.float16(small),
+        "rounded": small,
+        "rounded otherwise": np.float32(1.0001e-5),
+        "squeezed": np.float16([small]),
+    }
+    nodes, constants = [], {"scale": np.linspace(0.5, 2, 8).astype(np.float16), "two": np.float16(2)}
+    for name, form in zip(("epsilon", "addend"), forms, strict=True):
+        constants[name if form == "stored" else f"{name} before"] = np.asarray(stored[form])
+        if form != "stored":
+            kind = {"copied": "Identity", "squeezed": "Squeeze"}.get(form, "Cast")
+            given = {"to": TensorProto.FLOAT16} if kind == "Cast" else {}
+            nodes.append(helper.make_node(kind, [f"{name} before"], [name], **given))
+    nodes += [
+        helper.make_node("Pow", ["x", "two"], ["power"]),
+        helper.make_node("ReduceMean", ["power"], ["mean"], axes=[-1]),
+        helper.make_node("Add", ["epsilon", "mean"], ["total"]),
+        helper.make_node("Sqrt", ["total"], ["root"]),
+        helper.make_node("Div", ["x", "root"], ["quotient"]),
+        helper.make_node("Mul", ["quotient", "scale"], ["scaled"]),
+        helper.make_node("Exp", ["scaled"], ["e"]),
+        helper.make_node("Add", ["e", "addend"], ["y"]),
+    ]
+    x = (np.random.default_rng(0).standard_normal((4, 8)) * 0.004).astype(np.float16)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=17)
+    assert _check(content, feeds)
+    (made,) = (n for n in onnx.load_from_string(optimised(content, "ALL", ())).graph.node if "LayerNorm" in n.op_type)
+    (epsilon,) = (given.f for given in made.attribute if given.name == "epsilon")
+    assert epsilon == (small if shared else np.float32(np.float16(small)))

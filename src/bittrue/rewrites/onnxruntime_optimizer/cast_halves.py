@@ -15,7 +15,7 @@ from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import fuse_groups, mark_computed_weights
 from .fuse_reals import join_groups
-from .inserted_casts import Casts, has_halves, share_halves
+from .inserted_casts import Casts, has_halves
 from .mark_planes import blocked_images
 from .push_transposes import push_once
 from .real_products import join_transposed_twice
@@ -34,7 +34,6 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = ""
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes):
         return graph, ()
-    share_halves(editor)
     settle_constants(editor, shapes)
     join_transposed_twice(editor, shapes)
     fuse_groups(editor, shapes, pairs)

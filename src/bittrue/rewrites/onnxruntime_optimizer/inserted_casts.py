@@ -52,8 +52,6 @@ _SEQUENCES = ("ConcatFromSequence", "SequenceAt", "SplitToSequence")
 _VARIADIC = ("Concat", "Max", "Min")
 _CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "inserted": True}
 _LARGEST = np.finfo(np.float16).max
-# Constants of so many elements are one when they are equal.
-_SMALL = 8
 
 
 def is_cast(node: Node | None) -> bool:
@@ -327,22 +325,6 @@ def _group(dtype: str) -> str:
 
 def _bits(dtype: str) -> int:
     return 1 if dtype == "bool" else data_type(dtype).bits
-
-
-def share_halves(editor: Editor) -> None:
-    """Small constants of binary16 in the main graph that are equal are one, before anybody counts who reads them."""
-    first: dict[object, int] = {}
-    for node in () if editor.graph.called else editor.nodes():
-        for position, index in enumerate(node.inputs):
-            tensor = None if index is None else editor.tensors[index]
-            if index is None or tensor is None or not tensor.is_constant or tensor.dtype != _HALF:
-                continue
-            value = tensor.values()
-            if value.size > _SMALL:
-                continue
-            same = first.setdefault((value.shape, value.tobytes()), index)
-            if same != index:
-                node = editor.redirect(node, position, same)
 
 
 def has_halves(editor: Editor, nodes: Iterable[Node]) -> bool:

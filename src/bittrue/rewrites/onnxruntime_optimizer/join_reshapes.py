@@ -60,7 +60,7 @@ def settle_targets(editor: Editor, shapes: Shapes) -> None:
 def share_sizes(graph: Graph, shapes: Shapes) -> Graph:
     """The graph whose equal nodes of sizes and places are one each."""
     editor = Editor(graph, shapes)
-    share_equal(editor, only="s64")
+    share_equal(editor, among=lambda node: editor.type(node.outputs[0]) == "s64")
     return editor.finish() if editor.touched else graph
 
 

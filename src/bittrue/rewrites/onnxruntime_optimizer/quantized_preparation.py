@@ -127,11 +127,11 @@ def join_clamps(editor: Editor) -> None:
 _MARKS = ("defines", "inserted", "names_type")
 
 
-def share_equal(editor: Editor, *, constants: bool = True, only: str = "") -> None:
+def share_equal(editor: Editor, *, constants: bool = True, among: Callable[[Node], bool] | None = None) -> None:
     """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
 
     `constants`: small ones that are equal are one, which the runtime sees to only once, and in the main graph alone.
-    `only`: nodes that give this type.
+    `among`: says which nodes are compared.
     """
     constants = constants and not editor.graph.called
     seen: dict[object, Node] = {}
@@ -141,7 +141,7 @@ def share_equal(editor: Editor, *, constants: bool = True, only: str = "") -> No
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
             continue
-        if only and editor.type(node.outputs[0]) != only:
+        if among is not None and not among(node):
             continue
         if any(writer is not None and writer.operator == DEQUANTIZE for writer in map(editor.writer, node.inputs)):
             continue

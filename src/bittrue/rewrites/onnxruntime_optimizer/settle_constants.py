@@ -6,6 +6,7 @@ Source: ONNX Runtime 1.31.1, whose level 1 computes it (docs/facts/onnxruntime_p
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import folded_values
 from .inserted_casts import CONTROL, has_kernel
+from .quantized_preparation import SMALL, share_equal
 
 # The size of what they give follows from values.
 _OPEN = ("Compress", "NonMaxSuppression", "NonZero")
@@ -28,6 +30,9 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
+    _share_copies(editor)
+    _share_halves(editor)
+    share_equal(editor, among=_of_constants(editor))
     left = settle_constants(editor, shapes)
     notes: tuple[str, ...] = ()
     if left:
@@ -46,7 +51,6 @@ def settle_constants(editor: Editor, shapes: Shapes) -> int:
     Returns:
         How many nodes read constants alone and stay.
     """
-    _share_copies(editor)
     values: dict[int, np.ndarray | None] = {}
     done: list[Node] = []
     reads = Counter(index for node in editor.nodes() for index in node.inputs)
@@ -98,6 +102,38 @@ def _share_copies(editor: Editor) -> None:
             continue
         editor.replace_reads(result, source)
         editor.remove(node)
+
+
+def _share_halves(editor: Editor) -> None:
+    """Small constants of binary16 in the main graph that are equal are one, before anybody counts who reads them.
+
+    What only follows from constants is none of them, though it may have the same value.
+    """
+    first: dict[object, int] = {}
+    for node in () if editor.graph.called else editor.nodes():
+        for position, index in enumerate(node.inputs):
+            tensor = None if index is None else editor.tensors[index]
+            if index is None or tensor is None or not tensor.is_constant or tensor.dtype != "f16":
+                continue
+            value = tensor.values()
+            if value.size > SMALL:
+                continue
+            same = first.setdefault((value.shape, value.tobytes()), index)
+            if same != index:
+                node = editor.redirect(node, position, same)
+
+
+def _of_constants(editor: Editor) -> Callable[[Node], bool]:
+    """Whether a node follows from constants alone, asked of one node after the other."""
+    made: set[int] = set()
+
+    def follows(node: Node) -> bool:
+        read = [index for index in node.inputs if index is not None]
+        found = _may_settle(editor, node) and all(i in made or editor.tensors[i].is_constant for i in read)
+        made.update(node.outputs if found else ())
+        return found
+
+    return follows
 
 
 def _may_settle(editor: Editor, node: Node) -> bool:
