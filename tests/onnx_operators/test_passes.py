@@ -101,9 +101,19 @@ def _two_pairs(rng: np.random.Generator) -> PassGraph:
 
 def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:
     """The model with some nodes that follow each other in one of two branches."""
+    count = len(onnx.load_from_string(content).graph.node)
+    first, last = sorted(int(place) for place in rng.integers(0, count, 2))
+    taken, turned = (bool(one) for one in rng.random(2) < 0.5)
+    return _in_branch(content, first, last, taken=taken, turned=turned)
+
+
+def _in_branch(content: bytes, first: int, last: int, *, taken: bool, turned: bool) -> bytes:
+    """The model with the nodes from one to another in the branch that is taken.
+
+    The condition is the constant `taken`, or what the graph makes of it (`turned`).
+    """
     model = onnx.load_from_string(content)
     graph, nodes = model.graph, list(model.graph.node)
-    first, last = sorted(int(place) for place in rng.integers(0, len(nodes), 2))
     inside, around = nodes[first : last + 1], [*nodes[:first], *nodes[last + 1 :]]
     read = {name for node in around for name in node.input} | {value.name for value in graph.output}
     given = [name for node in inside for name in node.output if name in read]
@@ -115,7 +125,6 @@ def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:
         helper.make_graph(nodes, where, [], [onnx.ValueInfoProto(name=f"{name} {where}") for name in given])
         for where, nodes in (("inside", inside), ("else", [*inside, *other]))
     ]
-    taken, turned = (bool(one) for one in rng.random(2) < 0.5)
     if turned:
         around.insert(0, helper.make_node("Not", ["taken"], ["chosen"]))
     then, other = branches if taken != turned else branches[::-1]
@@ -125,6 +134,29 @@ def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:
     del graph.node[:]
     graph.node.extend(around)
     return bytes(model.SerializeToString())
+
+
+@needs_measured
+@pytest.mark.parametrize("opset", [16, 17])
+@pytest.mark.parametrize("last", [2, 3, 4])
+def test_a_normalization_that_begins_in_a_branch(last: int, opset: int) -> None:
+    """Nodes inside have a dequantization of their own where it gives a result: the mean (2), what it centres (3)."""
+    rng = np.random.default_rng(last)
+    g = PassGraph(rng, opset, 0)
+    pair = g.constant(np.float32(0.03)), g.constant(np.uint8(120))
+    x = g.node("DequantizeLinear", g.node("QuantizeLinear", g.input(g.reals(1, 7, 16)), *pair), *pair)
+    centred = g.node("Sub", x, g.node("ReduceMean", x, axes=[-1]))
+    spread = g.node("ReduceMean", g.node("Pow", centred, g.constant(np.float32(2))), axes=[-1])
+    root = g.node("Sqrt", g.node("Add", spread, g.constant(np.float32(1e-5))))
+    scaled = g.node("Mul", g.node("Div", centred, root), g.vector(16))
+    g.node("Add", g.node("Add", scaled, g.vector(16)), x)
+    content, feeds = g.model()
+    content = _in_branch(content, 0, last, taken=True, turned=False)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    ours = bittrue.load(content).prepare(HERE).run(*feeds)
+    for name, value in theirs.items():
+        assert_same(name, ours[name], np.asarray(value))
 
 
 @needs_measured

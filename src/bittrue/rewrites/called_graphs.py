@@ -107,6 +107,7 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     results = call.outputs
     if len(call.inputs) != 1 + len(inner.inputs) or len(results) != len(inner.outputs):
         return graph
+    inner = _dequantized_apart(inner)
     tensors = list(graph.tensors)
     index_of: dict[int | None, int | None] = {None: None, **dict(zip(inner.inputs, call.inputs[1:], strict=True))}
     written = {index for node in inner.nodes for index in node.outputs}
@@ -129,7 +130,6 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
             node,
             inputs=tuple(index_of[index] for index in node.inputs),
             outputs=tuple(index for index in map(index_of.get, node.outputs) if index is not None),
-            attributes={**node.attributes, INLINED: True} if _dequantizes_result(node, inner) else node.attributes,
         )
         for node in inner.nodes
     ]
@@ -141,9 +141,23 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     return replace(graph, tensors=tuple(tensors), nodes=numbered)
 
 
-def _dequantizes_result(node: Node, inner: Graph) -> bool:
-    operator = find(node.operator)
-    return operator is not None and operator.dequantizes and node.outputs[0] in inner.outputs
+def _dequantized_apart(inner: Graph) -> Graph:
+    """The graph whose dequantizations of results are marked, and dequantize once more for the nodes that read them."""
+    tensors, nodes = list(inner.tensors), list[Node]()
+    read = {index for node in inner.nodes for index in node.inputs}
+    apart: dict[int | None, int] = {}
+    for node in inner.nodes:
+        operator = find(node.operator)
+        result = node.outputs[0] if operator is not None and operator.dequantizes else None
+        if result is not None and result in inner.outputs:
+            if result in read:
+                apart[result] = len(tensors)
+                tensors.append(replace(tensors[result], name=f"{tensors[result].name}/apart"))
+                nodes.append(replace(node, outputs=(apart[result],)))
+            node = replace(node, attributes={**node.attributes, INLINED: True})
+        nodes.append(node)
+    nodes = [replace(node, inputs=tuple(apart.get(index, index) for index in node.inputs)) for node in nodes]
+    return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes))
 
 
 def _told(
