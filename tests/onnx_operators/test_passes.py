@@ -138,17 +138,21 @@ def _in_branch(content: bytes, first: int, last: int, *, taken: bool, turned: bo
 
 @needs_measured
 @pytest.mark.parametrize("opset", [16, 17])
-@pytest.mark.parametrize("last", [2, 3, 4])
-def test_a_normalization_that_begins_in_a_branch(last: int, opset: int) -> None:
-    """Nodes inside have a dequantization of their own where it gives a result: the mean (2), what it centres (3)."""
+@pytest.mark.parametrize("last", [1, 2, 3, 4])
+@pytest.mark.parametrize("centred", [False, True])
+def test_a_normalization_that_begins_in_a_branch(centred: bool, last: int, opset: int) -> None:
+    """Nodes inside have a dequantization of their own each, and so have those outside when level 2 joins them.
+
+    In sets with the operator itself, level 1 joins those with a mean that read the one of the branch (`last` is 1).
+    """
     rng = np.random.default_rng(last)
     g = PassGraph(rng, opset, 0)
     pair = g.constant(np.float32(0.03)), g.constant(np.uint8(120))
     x = g.node("DequantizeLinear", g.node("QuantizeLinear", g.input(g.reals(1, 7, 16)), *pair), *pair)
-    centred = g.node("Sub", x, g.node("ReduceMean", x, axes=[-1]))
-    spread = g.node("ReduceMean", g.node("Pow", centred, g.constant(np.float32(2))), axes=[-1])
+    apart = g.node("Sub", x, g.node("ReduceMean", x, axes=[-1])) if centred else x
+    spread = g.node("ReduceMean", g.node("Pow", apart, g.constant(np.float32(2))), axes=[-1])
     root = g.node("Sqrt", g.node("Add", spread, g.constant(np.float32(1e-5))))
-    scaled = g.node("Mul", g.node("Div", centred, root), g.vector(16))
+    scaled = g.node("Mul", g.node("Div", apart, root), g.vector(16))
     g.node("Add", g.node("Add", scaled, g.vector(16)), x)
     content, feeds = g.model()
     content = _in_branch(content, 0, last, taken=True, turned=False)

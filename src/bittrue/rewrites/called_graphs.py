@@ -17,7 +17,7 @@ DIVIDED = (
     " attention with nodes on both sides of it may be computed in another order than the runtime's (2 of 900 random"
     " graphs)"
 )
-# Marks dequantizations whose readers were outside of the branch, where none got one of its own at first.
+# Marks dequantizations whose readers were outside of the branch: level 1 joins those before each gets its own.
 INLINED = "inlined"
 
 

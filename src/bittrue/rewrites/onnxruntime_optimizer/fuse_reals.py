@@ -10,7 +10,6 @@ import math
 from ...graph import Graph, Node
 from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
-from ..called_graphs import INLINED
 from ..editing import Editor
 from .attention_groups import join_attention, mark_attention
 from .block_weights import join_biases
@@ -88,20 +87,9 @@ def _is_cut_product(editor: Editor, shapes: Shapes, node: Node) -> bool:
     return depth > most and (rows == -1 or (1 < rows < columns and rows * columns * depth >= _SHARED))
 
 
-def _share_inlined(editor: Editor) -> None:
-    """What a branch in place of its If dequantizes is one value until groups of real operators are joined."""
-    first: dict[object, Node] = {}
-    for node in editor.nodes():
-        if not node.attributes.get(INLINED) or first.setdefault(node.inputs, node) is node or editor.gives_result(node):
-            continue
-        editor.replace_reads(node.outputs[0], first[node.inputs].outputs[0])
-        editor.remove(node)
-
-
 def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
     """Groups of binary32 operators become one, until nothing changes; then what products begin or end with."""
     version = editor.graph.version
-    _share_inlined(editor)
     for _ in editor.rounds(_ROUNDS):
         if version < GELU:
             join_gelu(editor)
