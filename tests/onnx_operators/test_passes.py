@@ -217,3 +217,38 @@ def test_attention_that_is_not_joined_says_so(form: str) -> None:
     content, _ = g.model()
     unsure = [name for name in bittrue.load(content).prepare(HERE).plan.inexact if name == "Softmax"]
     assert unsure == ([] if form == "none" else ["Softmax"])
+
+
+@needs_measured
+@pytest.mark.parametrize("outside", [False, True])
+def test_sizes_by_axes_from_outside_of_a_branch(outside: bool) -> None:
+    """Constants of another graph hide from the runtime which size a Reshape keeps: what is added has no known ones."""
+    rng = np.random.default_rng(5)
+    axes = numpy_helper.from_array(np.int64([0]), "axes")
+    values = {"zero": np.int64(0), "one": np.int64([1]), "two": np.int64([2]), "eight": np.int64([8])}
+    values |= {name: rng.standard_normal(8).astype(np.float32) for name in ("scale", "bias")}
+    within = [numpy_helper.from_array(np.asarray(value), name) for name, value in values.items()]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["g"], axis=0),
+        helper.make_node("Unsqueeze", ["g", "axes"], ["u"]),
+        helper.make_node("Slice", ["s", "one", "two"], ["part"]),
+        helper.make_node("Concat", ["u", "part", "eight"], ["sizes"], axis=0),
+        helper.make_node("Sigmoid", ["x"], ["gate"]),
+        helper.make_node("Reshape", ["gate", "sizes"], ["r"]),
+        helper.make_node("Add", ["r", "x"], ["total"]),
+        helper.make_node("LayerNormalization", ["total", "scale", "bias"], ["y"]),
+    ]
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    branch = helper.make_graph(nodes, "branch", [], results, within if outside else [*within, axes])
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["B", 4, 8]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    call = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    graph = helper.make_graph([call], "graph", inputs, results, [axes] if outside else [])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feeds = [rng.standard_normal((16, 4, 8)).astype(np.float32), np.array(True)]
+    theirs = run_runtime(model.SerializeToString(), feeds)
+    assert isinstance(theirs, dict)
+    assert_same("y", bittrue.load(model.SerializeToString()).prepare(HERE).run(*feeds)["y"], np.asarray(theirs["y"]))

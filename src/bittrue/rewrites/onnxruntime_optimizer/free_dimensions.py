@@ -509,6 +509,8 @@ class _Walk:
         shape = self.editor.writer(gather.inputs[0]) if gather is not None else None
         if unsqueeze is None or unsqueeze.source != "Unsqueeze" or gather is None or gather.source != "Gather":
             return False
+        if any(self._own(axes) is None for axes in unsqueeze.inputs[1:]):
+            return False
         place = self._own(gather.inputs[1])
         if (
             shape is None
