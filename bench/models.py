@@ -29,7 +29,7 @@ COMMAND = "from bittrue.cli import main; main()"
 def measure(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """What `bittrue bench --json` says about one model, or {"file", "problem"}."""
     command = [sys.executable, "-c", COMMAND, "bench", str(path), "--json"]
-    for option in ("against", "threads", "rounds", "seconds", "executor", "isa", "memory_limit"):
+    for option in ("against", "threads", "rounds", "seconds", "numerics", "executor", "isa", "memory_limit"):
         if getattr(arguments, option) is not None:
             command += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
     for size in arguments.size:
@@ -184,6 +184,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=5.0, help="per model and number of threads")
+    parser.add_argument("--numerics", help="whose arithmetic, by default that of each file's format")
     parser.add_argument("--executor", default="auto")
     parser.add_argument("--isa")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="of free dimensions called so")
