@@ -159,6 +159,21 @@ def test_words_of_a_command_line() -> None:
     words = ["litert:builtin_ref", "a.tflite", "b.onnx@onnx", "ort:", "c.onnx", "litert:d", "trace:e"]
     assert join_words(words) == ["litert:builtin_ref a.tflite", "b.onnx@onnx", "ort: c.onnx", "litert:d", "trace:e"]
     assert join_words([]) == []
+    # A runner alone has the file of another side.
+    alone = {
+        ("b.tflite@xnnpack", "litert:xnnpack"): ["b.tflite@xnnpack", "litert:xnnpack b.tflite"],
+        ("litert:", "litert:xnnpack", "b.tflite"): ["litert: b.tflite", "litert:xnnpack b.tflite"],
+        ("litert:optimized", "litert:xnnpack:b.tflite?threads=2"): [
+            "litert:optimized b.tflite",
+            "litert:xnnpack:b.tflite?threads=2",
+        ],
+        ("ort:", "ort:b.onnx?level=basic"): ["ort: b.onnx", "ort:b.onnx?level=basic"],
+        ("litert:builtin_ref", "litert:xnnpack"): ["litert:builtin_ref", "litert:xnnpack"],
+    }
+    for given, expected in alone.items():
+        assert join_words(given) == expected
+    with pytest.raises(InputError, match="no file is named"):
+        open_side("litert:builtin_ref")
     # A misspelt resolver takes its file along, so that the error is about the resolver.
     assert join_words(["a.tflite", "litert:xnpack", "b.tflite"]) == ["a.tflite", "litert:xnpack b.tflite"]
     with pytest.raises(InputError, match=r"'xnpack' is neither a file nor a resolver.*did you mean 'xnnpack'"):

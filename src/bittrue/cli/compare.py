@@ -95,7 +95,7 @@ def command(
 
     \b
     bittrue compare model.tflite model.tflite@xnnpack             # two arithmetics
-    bittrue compare litert:builtin_ref m.tflite litert:xnnpack m.tflite
+    bittrue compare litert:builtin_ref litert:xnnpack m.tflite
     bittrue compare model.tflite ort:model.onnx -i image.png    # two formats, two runtimes
     bittrue compare model.tflite model.tflite@xnnpack --data images/ --recipe tf-mobilenet --sample 17
     bittrue compare model.tflite trace:dump/                      # against what a device wrote

@@ -48,7 +48,7 @@ def command(
     Beside the model it writes its inputs (.npz) and the answers of both sides (.a.npz, .b.npz).
 
     \b
-    bittrue reduce litert:builtin_ref m.tflite litert:xnnpack m.tflite -o small.tflite
+    bittrue reduce litert:builtin_ref litert:xnnpack m.tflite -o small.tflite
     bittrue reduce ort:m.onnx?level=disable ort:m.onnx -o small.onnx --runs 5
     bittrue reduce m.tflite fixed.tflite -o small.tflite -i image.png
 

@@ -8,7 +8,8 @@
 ``litert:RESOLVER MODEL``
     LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
     ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
-    (seconds that a run may take), repair (1: see `litert.LiteRT`).
+    (seconds that a run may take), repair (1: see `litert.LiteRT`). On a command line the other side may name the file
+    for both: ``litert:builtin_ref litert:xnnpack MODEL``.
 ``ort:MODEL``
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
@@ -75,8 +76,8 @@ def open_side(text: str, weights: Any = None) -> Runner:
         UnsupportedError: the runtime is not installed, or does not read files of this format.
         BittrueError: whatever is wrong with the model.
     """
-    name, colon, rest = text.strip().partition(":")
-    scheme = _SCHEMES.get(name) if colon else None
+    name, _, rest = text.strip().partition(":")
+    scheme = _scheme(text.strip())
     if scheme is None:
         return _ours(text.strip(), weights)
     target, options = _options(name, scheme, rest)
@@ -131,20 +132,48 @@ def _size_inputs(runners: Sequence[Runner], shapes: Mapping[str, Sequence[int] |
 def join_words(words: Sequence[str]) -> list[str]:
     """Words of a command line, with ``litert:xnnpack model.tflite`` as one of them though the shell makes it two.
 
+    A side that names a runner alone has the file of the side behind it, or of the one before.
+
+    Raises:
+        InputError: an unknown variant, numerics or option, in a side whose file another one has, too.
+
     >>> join_words(["litert:builtin_ref", "a.tflite", "a.tflite@xnnpack", "litert:b.tflite"])
     ['litert:builtin_ref a.tflite', 'a.tflite@xnnpack', 'litert:b.tflite']
+    >>> join_words(["litert:builtin_ref", "litert:xnnpack", "a.tflite"])
+    ['litert:builtin_ref a.tflite', 'litert:xnnpack a.tflite']
     """
     found: list[str] = []
     for word in words:
-        name, colon, rest = found[-1].partition(":") if found else ("", "", "")
-        scheme = _SCHEMES.get(name) if colon else None
-        # What looks like a misspelt variant is joined, too: `open_side` says so.
-        misspelt = rest.isidentifier() and not os.path.exists(rest)
-        if scheme is not None and (not rest or rest in scheme.variants or (misspelt and near(rest, scheme.variants))):
+        if found and _lacks_file(found[-1]) and not _scheme(word):
             found[-1] += f" {word}"
         else:
             found.append(word)
+    alone = [position for position, side in enumerate(found) if _lacks_file(side)]
+    for position in alone:
+        others = found[position + 1 :] + found[:position][::-1]
+        if file := next((_file(side) for side in others if not _lacks_file(side)), ""):
+            found[position] += f" {file}"
     return found
+
+
+def _scheme(text: str) -> _Scheme | None:
+    name, colon, _ = text.partition(":")
+    return _SCHEMES.get(name) if colon else None
+
+
+def _lacks_file(text: str) -> bool:
+    """Whether a text is a runner without its file."""
+    scheme, rest = _scheme(text), text.partition(":")[2]
+    if scheme is None or not rest or rest in scheme.variants:
+        return scheme is not None
+    # What looks like a misspelt variant is one: `open_side` says so.
+    return rest.isidentifier() and not os.path.exists(rest) and bool(near(rest, scheme.variants))
+
+
+def _file(text: str) -> str:
+    name, _, rest = text.partition(":")
+    scheme = _scheme(text)
+    return _numerics(text)[0] if scheme is None else _options(name, scheme, rest)[0]
 
 
 def _form(name: str, scheme: _Scheme) -> str:
