@@ -13,14 +13,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
-#include "isa/portable/scalar_requantize.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
-constexpr int kRows = 4, kColumns = 16;
+constexpr int kRows = 4, kColumns = PanelMatmul::kColumns;
 constexpr int kStep = 4;            // bytes of depth of every row that a step takes
 constexpr int kMostTogether = 256;  // magnitudes that fit a word with any bytes
 constexpr int kTries = 16;          // partners that a step looks at
@@ -104,22 +104,15 @@ class Pairing {
   AlignedArray<uint8_t> paired_;
 };
 
-class Magnitudes final : public Matmul {
+class Magnitudes final : public PanelMatmul {
  public:
-  Magnitudes(const MatmulSpec& spec, const int64_t* byte_columns, int64_t panels)
-      : columns_(spec.columns),
+  Magnitudes(const MatmulSpec& spec, const int64_t* byte_columns)
+      : PanelMatmul(spec, byte_columns),
         segments_(spec.segments),
         steps_(spec.depth / kStep),
-        panels_(panels),
-        row_terms_(spec.row_terms),
-        sums_(spec.sums),
-        narrow_(narrow(spec.columns, panels)),
-        weights_(panels * spec.segments * spec.depth * 2 * kColumns),
-        offsets_(panels * spec.segments * steps_),
-        pairs_(panels * spec.segments),
-        bias_(panels * kColumns),
-        requantizer_(spec.sums ? portable::unused_requantize() : spec.requantize,
-                     Choice(spec.sums ? portable::unused_requantize() : spec.requantize), byte_columns, panels) {
+        weights_(panels_ * spec.segments * spec.depth * 2 * kColumns),
+        offsets_(panels_ * spec.segments * steps_),
+        pairs_(panels_ * spec.segments) {
     Pairing pairing(steps_);
     for (int64_t panel = 0; panel < panels_; ++panel) {
       for (int64_t segment = 0; segment < segments_; ++segment) pack(spec, panel, segment, pairing);
@@ -136,19 +129,15 @@ class Magnitudes final : public Matmul {
     }
   }
 
-  // Whether the last panel has at most 8 columns: then its vectors hold 8 columns of one row, and are requantized by two.
-  static bool narrow(int64_t columns, int64_t panels) { return columns - (panels - 1) * kColumns <= 8; }
-  // The column behind byte i of 16 that are requantized together: those of two rows lie side by side by fours.
-  static int64_t byte_column(int64_t columns, int64_t panels, int64_t panel, int i) {
-    const bool two_rows = panel == panels - 1 && narrow(columns, panels);
+  // The column behind byte i of 16 that are requantized together. Vectors of a narrow panel hold 8 columns of one row, and
+  // are requantized by two: those of two rows lie side by side by fours.
+  static int64_t byte_column(int64_t columns, int64_t panel, int i) {
+    const bool two_rows = panel == panels(columns) - 1 && narrow(columns);
     const int64_t column = panel * kColumns + (two_rows ? (i & 3) | (i & 8) >> 1 : i);
     return column < columns ? column : -1;
   }
 
-  int64_t panels() const override { return panels_; }
-  int64_t first_column(int64_t panel) const override { return panel < panels_ ? panel * kColumns : columns_; }
   int64_t tile_rows() const override { return kRows; }
-  bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     const RoundingMode mode(requantizer_.form());
@@ -156,8 +145,6 @@ class Magnitudes final : public Matmul {
   }
 
  private:
-  int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
-
   // The column behind accumulator i.
   int64_t column_of(int64_t panel, int i) const {
     return panel * kColumns + (width_of(panel) == kColumns ? accumulator_of_byte(i) : i);
@@ -378,26 +365,23 @@ class Magnitudes final : public Matmul {
     }
   }
 
-  int64_t columns_, segments_, steps_, panels_;
-  bool row_terms_, sums_, narrow_;
+  int64_t segments_, steps_;
   AlignedArray<uint8_t> weights_;  // [panel][segment][pair of steps, or step][vector][step][magnitudes, signs]
   AlignedArray<int32_t> offsets_;  // [panel][segment][step], of its bytes in the segment
   AlignedArray<int32_t> pairs_;    // [panel][segment], of steps
-  AlignedArray<int32_t> bias_;     // [panel][accumulator], moved by the requantizer's offset
-  Requantizer requantizer_;
 };
 
 }  // namespace
 
 std::unique_ptr<Matmul> make_magnitudes(const MatmulSpec& spec) {
-  const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
-  const bool narrow = panels <= kMostPanels && Magnitudes::narrow(spec.columns, panels);
+  const int64_t panels = PanelMatmul::panels(spec.columns);
+  const bool narrow = panels <= kMostPanels && PanelMatmul::narrow(spec.columns);
   if (spec.pairs || spec.segments * spec.depth > kDeepest || !(narrow || spec.depth <= kLongestSegment)) return nullptr;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) {
-    columns.data()[i] = Magnitudes::byte_column(spec.columns, panels, i / kColumns, static_cast<int>(i % kColumns));
+    columns.data()[i] = Magnitudes::byte_column(spec.columns, i / kColumns, static_cast<int>(i % kColumns));
   }
-  return std::unique_ptr<Matmul>(new Magnitudes(spec, columns.data(), panels));
+  return std::unique_ptr<Matmul>(new Magnitudes(spec, columns.data()));
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "isa/avx2/cores.h"
+#include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
 #if !defined(__AVXVNNI__)
@@ -22,7 +23,7 @@
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
-constexpr int kMostRows = 6, kColumns = 16;
+constexpr int kMostRows = 6, kColumns = PanelMatmul::kColumns;
 constexpr int64_t kWidened = 2048;    // bytes of depth that are widened, and summed, at once
 constexpr int64_t kTogether = 32;     // panels whose sums wait for the next stretch of a deeper product
 constexpr int64_t kMostSlots = 6144;  // of a panel of pairs
@@ -59,7 +60,7 @@ inline __m256i add_four(__m256i sum, __m256i x, __m256i w) {
 }
 
 template <Reading reading>
-class VectorMatmul final : public Matmul {
+class VectorMatmul final : public PanelMatmul {
   static constexpr bool widened = reading == Reading::widened, paired = reading == Reading::paired;
 #if defined(__AVXVNNI__)
   static constexpr int kRows = kMostRows, kLanedSums = 8;
@@ -73,19 +74,13 @@ class VectorMatmul final : public Matmul {
  public:
   // `pairs`: of Reading::paired.
   VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns, const portable::PairedWeights* pairs = nullptr)
-      : columns_(spec.columns),
+      : PanelMatmul(spec, byte_columns),
         segments_(spec.segments),
         depth_(spec.depth),
-        panels_((spec.columns + kColumns - 1) / kColumns),
-        row_terms_(spec.row_terms),
-        sums_(spec.sums),
-        narrow_(narrow(spec.columns, panels_)),
         weights_(kColumns * (panels_ * spec.segments * spec.depth + (paired ? pairs->rests() : 0))),
         order_(paired ? panels_ * spec.segments * spec.depth + kWindow : 0),
         rests_(paired ? pairs->rests() : 0),
-        ends_(paired ? panels_ + 1 : 0),
-        bias_(panels_ * kColumns),
-        requantizer_(requantize_of(spec), Choice(requantize_of(spec)), byte_columns, panels_) {
+        ends_(paired ? panels_ + 1 : 0) {
     const int64_t total = segments_ * depth_;
     for (int64_t panel = 0; panel < panels_; ++panel) {
       if constexpr (paired) append(pairs->panel(panel), panel);
@@ -104,17 +99,12 @@ class VectorMatmul final : public Matmul {
     }
   }
 
-  // Whether the last panel has at most 8 columns and is kept 8 wide.
-  static bool narrow(int64_t columns, int64_t panels) { return columns - (panels - 1) * kColumns <= 8; }
   // The column behind number i of a panel's weights, perhaps one that there is not.
   static int64_t column_of(int64_t panel, int i, int width) {
     return panel * kColumns + accumulator_of_byte(accumulator_of(i, width));
   }
 
-  int64_t panels() const override { return panels_; }
-  int64_t first_column(int64_t panel) const override { return panel < panels_ ? panel * kColumns : columns_; }
   int64_t tile_rows() const override { return kRows; }
-  bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     const RoundingMode mode(requantizer_.form());
@@ -127,10 +117,6 @@ class VectorMatmul final : public Matmul {
 
   // A narrow panel has one vector, whose halves take the places of the lower halves of both.
   static int accumulator_of(int i, int width) { return width == kColumns ? i : (i & 3) | ((i & 4) << 1); }
-
-  static const rules::Requantize& requantize_of(const MatmulSpec& spec) {
-    return spec.sums ? portable::unused_requantize() : spec.requantize;
-  }
 
   // Columns 4 to 7 of a tile lie behind columns 8 to 11, see accumulator_of_byte.
   static void store_sums(const Tile& tile, int count, uint8_t* out, int64_t out_stride, int64_t columns) {
@@ -158,8 +144,6 @@ class VectorMatmul final : public Matmul {
   int64_t first_weight(int64_t panel) const {
     return kColumns * (panel * segments_ * depth_ + (paired ? ends_.data()[panel] : 0));
   }
-
-  int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
 
   template <Form form>
   __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
@@ -416,16 +400,11 @@ class VectorMatmul final : public Matmul {
     });
   }
 
-  int64_t columns_, segments_, depth_, panels_;
-  bool row_terms_;
-  bool sums_;
-  bool narrow_;
+  int64_t segments_, depth_;
   AlignedArray<int8_t> weights_;  // [panel][group of depth, or of slots][accumulator][byte of the group]
   AlignedArray<uint8_t> order_;   // of pairs: [panel][segments * depth]
   AlignedArray<int32_t> rests_;   // of pairs, panel by panel
   AlignedArray<int64_t> ends_;    // [panel], of its rests; first comes a zero
-  AlignedArray<int32_t> bias_;    // [panel][accumulator], moved by the requantizer's offset
-  Requantizer requantizer_;
 };
 
 #if !defined(__AVXVNNI__)
@@ -436,7 +415,7 @@ std::unique_ptr<Matmul> make_paired(const MatmulSpec& spec, const int64_t* byte_
   const int64_t total = spec.segments * spec.depth;
   if (spec.depth < portable::PairedWeights::kWindow || total > kMostSlots) return nullptr;
   AlignedArray<int64_t> columns(panels * kColumns);
-  const bool narrow = Paired::narrow(spec.columns, panels);
+  const bool narrow = PanelMatmul::narrow(spec.columns);
   for (int64_t at = 0; at < panels * kColumns; ++at) {
     const int64_t panel = at / kColumns;
     const int i = static_cast<int>(at % kColumns), width = narrow && panel == panels - 1 ? kColumns / 2 : kColumns;
@@ -454,7 +433,7 @@ std::unique_ptr<Matmul> make_paired(const MatmulSpec& spec, const int64_t* byte_
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
   if (spec.by_rows) return make_matmul(portable::ByColumns(spec).spec());
-  const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
+  const int64_t panels = PanelMatmul::panels(spec.columns);
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;
 #if defined(__AVXVNNI__)

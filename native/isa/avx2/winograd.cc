@@ -8,29 +8,27 @@
 
 #include <algorithm>
 
+#include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
-constexpr int kTiles = 6, kWide = 16;        // tiles and columns whose sums stay in registers
-constexpr int kPlaces = 16;                  // products of a tile
-constexpr int64_t kTransformed = 256 << 10;  // bytes of inputs that stay in the second-level cache
+constexpr int kTiles = 6, kWide = PanelMatmul::kColumns;  // tiles and columns whose sums stay in registers
+constexpr int kPlaces = 16;                               // products of a tile
+constexpr int64_t kTransformed = 256 << 10;               // bytes of inputs that stay in the second-level cache
 constexpr int64_t kFewestTiles = 12, kMostTiles = 24;
 constexpr int64_t kFewestChannels = 16, kMostChannels = ((int64_t{1} << 29) - 1) / (9 * 255 * 128);
 
-class Winograd final : public Matmul {
+class Winograd final : public PanelMatmul {
  public:
   Winograd(const MatmulSpec& spec, const int64_t* byte_columns)
-      : columns_(spec.columns),
+      : PanelMatmul(spec, byte_columns),
         channels_(spec.segments * spec.depth / 9),
         width_(spec.window_line),
-        panels_((spec.columns + kWide - 1) / kWide),
         tiles_(std::clamp(kTransformed / (2 * kPlaces * channels_) / kTiles * kTiles, kFewestTiles, kMostTiles)),
-        weights_(panels_ * kPlaces * channels_ * kWide),
-        bias_(panels_ * kWide),
-        requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, panels_) {
+        weights_(panels_ * kPlaces * channels_ * kWide) {
     for (int64_t slot = 0; slot < panels_ * kWide; ++slot) {
       const int64_t panel = slot / kWide, i = slot % kWide;
       const int64_t column = panel * kWide + accumulator_of_byte(static_cast<int>(i));
@@ -52,8 +50,6 @@ class Winograd final : public Matmul {
     }
   }
 
-  int64_t panels() const override { return panels_; }
-  int64_t first_column(int64_t panel) const override { return std::min(panel * kWide, columns_); }
   int64_t tile_rows() const override { return 2 * width_; }
   bool takes_grids() const override { return true; }
   int64_t scratch() const override { return tiles_ * (2 * kPlaces * channels_ + 4 * (kPlaces + 4) * kWide); }
@@ -187,11 +183,9 @@ class Winograd final : public Matmul {
     });
   }
 
-  int64_t columns_, channels_, width_, panels_;
+  int64_t channels_, width_;
   int64_t tiles_;                  // that are worked on together
   AlignedArray<int16_t> weights_;  // [panel][place][pair of channels][accumulator][channel of the pair]
-  AlignedArray<int32_t> bias_;     // [panel][accumulator], moved by the requantizer's offset
-  Requantizer requantizer_;
 };
 
 }  // namespace
@@ -202,8 +196,8 @@ std::unique_ptr<Matmul> make_winograd(const MatmulSpec& spec) {
       channels > kMostChannels || channels % 16 != 0 || spec.columns < kWide) {
     return nullptr;
   }
-  AlignedArray<int64_t> columns((spec.columns + kWide - 1) / kWide * kWide);
-  for (int64_t i = 0; i < (spec.columns + kWide - 1) / kWide * kWide; ++i) {
+  AlignedArray<int64_t> columns(PanelMatmul::panels(spec.columns) * kWide);
+  for (int64_t i = 0; i < PanelMatmul::panels(spec.columns) * kWide; ++i) {
     columns.data()[i] = i < spec.columns ? i : -1;
   }
   return std::unique_ptr<Matmul>(new Winograd(spec, columns.data()));

@@ -24,7 +24,7 @@ class VectorMatmul final : public Matmul {
         pairs_(spec.pairs),
         weights_(panels * kColumns * spec.segments * spec.depth),
         bias_(panels * kColumns),
-        requantizer_(spec.sums ? portable::unused_requantize() : spec.requantize, columns, panels) {
+        requantizer_(portable::requantize_of(spec), columns, panels) {
     const int64_t total = segments_ * depth_;
     for (int64_t n = 0; n < columns_; ++n) {
       int8_t* packed = weights_.data() + n / kColumns * kColumns * total;

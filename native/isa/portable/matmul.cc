@@ -54,7 +54,7 @@ class PortableMatmul final : public Matmul {
         row_terms_(spec.row_terms),
         sums_(spec.sums),
         pairs_(spec.pairs),
-        requantizer_(spec.sums ? unused_requantize() : spec.requantize) {
+        requantizer_(requantize_of(spec)) {
     std::copy(spec.weights, spec.weights + columns_ * total_, weights_.begin());
     std::copy(spec.bias, spec.bias + columns_, bias_.begin());
   }

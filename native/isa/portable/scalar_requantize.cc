@@ -1,6 +1,6 @@
 #include "isa/portable/scalar_requantize.h"
 
-#include "rules/requantize.h"
+#include "isa/cores.h"
 
 namespace bittrue::portable {
 
@@ -13,14 +13,14 @@ double real_multiplier(rules::RescaleRule rule, const rules::Multiplier& m) {
   return point == 0 ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
 }
 
-const rules::Requantize& unused_requantize() {
+const rules::Requantize& requantize_of(const MatmulSpec& spec) {
   static const rules::Requantize unused = [] {
     rules::Requantize result;
     result.rescale = rules::RescaleRule::binary32_multiply_even;  // takes accumulators as they are
     result.multipliers.resize(1);
     return result;
   }();
-  return unused;
+  return spec.sums ? unused : spec.requantize;
 }
 
 const rules::Requantize* copy(const rules::Requantize& requantize) { return new rules::Requantize(requantize); }

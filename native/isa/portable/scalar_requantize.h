@@ -6,9 +6,12 @@
 
 #include "rules/rescale.h"
 
-namespace bittrue::rules {
+namespace bittrue {
+struct MatmulSpec;
+namespace rules {
 struct Requantize;
 }
+}  // namespace bittrue
 
 namespace bittrue::portable {
 
@@ -17,8 +20,8 @@ uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t
 // What accumulators are multiplied by, as a real number.
 double real_multiplier(rules::RescaleRule rule, const rules::Multiplier& m);
 
-// One multiplier of 0, for cores that requantize nothing.
-const rules::Requantize& unused_requantize();
+// That of a product; where sums are its result, one multiplier of 0.
+const rules::Requantize& requantize_of(const MatmulSpec& spec);
 
 // A copy of `requantize` for those who keep it; to be given back to `release`.
 const rules::Requantize* copy(const rules::Requantize& requantize);
