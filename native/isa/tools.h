@@ -18,8 +18,13 @@ class AlignedArray {
       : data_(static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T) + 1, std::align_val_t{64}))) {
     std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
   }
-  AlignedArray(const AlignedArray&) = delete;
-  AlignedArray& operator=(const AlignedArray&) = delete;
+  AlignedArray(AlignedArray&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+  AlignedArray& operator=(AlignedArray&& other) noexcept {
+    T* const kept = data_;
+    data_ = other.data_;
+    other.data_ = kept;
+    return *this;
+  }
   ~AlignedArray() {
     if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
   }

@@ -16,6 +16,7 @@
 #include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
+#include "isa/portable/turned_weights.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
@@ -132,7 +133,7 @@ class Magnitudes final : public PanelMatmul {
   // The column behind byte i of 16 that are requantized together. Vectors of a narrow panel hold 8 columns of one row, and
   // are requantized by two: those of two rows lie side by side by fours.
   static int64_t byte_column(int64_t columns, int64_t panel, int i) {
-    const bool two_rows = panel == panels(columns) - 1 && narrow(columns);
+    const bool two_rows = width_of(columns, panel) < kColumns;
     const int64_t column = panel * kColumns + (two_rows ? (i & 3) | (i & 8) >> 1 : i);
     return column < columns ? column : -1;
   }
@@ -375,8 +376,9 @@ class Magnitudes final : public PanelMatmul {
 
 std::unique_ptr<Matmul> make_magnitudes(const MatmulSpec& spec) {
   const int64_t panels = PanelMatmul::panels(spec.columns);
-  const bool narrow = panels <= kMostPanels && PanelMatmul::narrow(spec.columns);
+  const bool narrow = panels <= kMostPanels && PanelMatmul::width_of(spec.columns, panels - 1) < kColumns;
   if (spec.pairs || spec.segments * spec.depth > kDeepest || !(narrow || spec.depth <= kLongestSegment)) return nullptr;
+  if (spec.by_rows) return make_magnitudes(portable::ByColumns(spec).spec());
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) {
     columns.data()[i] = Magnitudes::byte_column(spec.columns, i / kColumns, static_cast<int>(i % kColumns));

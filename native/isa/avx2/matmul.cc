@@ -1,7 +1,7 @@
 // Matrix product: tiles of 6 rows (5 for pairs) by 16 columns with the sums in registers, requantized while they are in the cache.
 //
 // AVX2 has no exact 8-bit product: vpmaddubsw saturates where two products leave 16 bits. So each panel's weights are put
-// into an order in which neighbours fit (portable/paired_weights.h), and rows are copied in this order into a buffer on the
+// into an order in which neighbours fit (paired_weights.h), and rows are copied in this order into a buffer on the
 // stack. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
 // 2^31, and vpaddd adds modulo 2^32 as the contract says; weights are widened as they are loaded, rows once for all panels.
 // With AVX-VNNI, vpdpbusd adds four 8-bit products at once and rows are read where they are; so they are for pairs that are
@@ -10,23 +10,22 @@
 #include <cstring>
 
 #include "isa/avx2/cores.h"
+#include "isa/avx2/paired_weights.h"
 #include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
+#include "isa/avx2/weight_blocks.h"
 #if !defined(__AVXVNNI__)
 #include "isa/avx2/magnitudes.h"
 #include "isa/avx2/winograd.h"
 #endif
-#include "isa/portable/paired_weights.h"
-#include "isa/portable/turned_weights.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
 constexpr int kMostRows = 6, kColumns = PanelMatmul::kColumns;
-constexpr int64_t kWidened = 2048;    // bytes of depth that are widened, and summed, at once
-constexpr int64_t kTogether = 32;     // panels whose sums wait for the next stretch of a deeper product
-constexpr int64_t kMostSlots = 6144;  // of a panel of pairs
+constexpr int64_t kWidened = 2048;  // bytes of depth that are widened, and summed, at once
+constexpr int64_t kTogether = 32;   // panels whose sums wait for the next stretch of a deeper product
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
 struct alignas(32) Tile {
@@ -46,7 +45,7 @@ struct alignas(32) Copies<Reading::widened> {
 };
 template <>
 struct alignas(32) Copies<Reading::paired> {
-  static constexpr int64_t kStride = kMostSlots + 352;
+  static constexpr int64_t kStride = PairedWeights::kMostSlots + 352;
   uint8_t values[kMostRows][kStride];
 };
 
@@ -73,35 +72,26 @@ class VectorMatmul final : public PanelMatmul {
 
  public:
   // `pairs`: of Reading::paired.
-  VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns, const portable::PairedWeights* pairs = nullptr)
-      : PanelMatmul(spec, byte_columns),
+  explicit VectorMatmul(const MatmulSpec& spec, PairedWeights pairs = {})
+      : PanelMatmul(spec),
         segments_(spec.segments),
         depth_(spec.depth),
-        weights_(kColumns * (panels_ * spec.segments * spec.depth + (paired ? pairs->rests() : 0))),
-        order_(paired ? panels_ * spec.segments * spec.depth + kWindow : 0),
-        rests_(paired ? pairs->rests() : 0),
-        ends_(paired ? panels_ + 1 : 0) {
-    const int64_t total = segments_ * depth_;
-    for (int64_t panel = 0; panel < panels_; ++panel) {
-      if constexpr (paired) append(pairs->panel(panel), panel);
-      int8_t* packed = weights_.data() + panel * kColumns * total;
+        weights_(paired ? 0 : kColumns * panels_ * spec.segments * spec.depth),
+        pairs_(std::move(pairs)) {
+    if constexpr (paired) return;
+    for_blocks(spec, [&](int64_t panel, int64_t begin, int count, const WeightBlock& block) {
       const int width = width_of(panel);
-      for (int i = 0; i < width; ++i) {
-        const int64_t column = column_of(panel, i, width);
-        if (column >= columns_) continue;
-        bias_.data()[panel * kColumns + accumulator_of(i, width)] =
-            static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
-        const int8_t* weights = spec.weights + column * total;
-        for (int64_t k = 0; !paired && k < total; k += kBytesOfDepth) {
-          std::memcpy(packed + k * width + i * kBytesOfDepth, weights + k, kBytesOfDepth);
+      int8_t* to = weights_.data() + panel * kColumns * segments_ * depth_ + begin * width;
+      for (int k = 0; k < count; k += kBytesOfDepth) {
+        const __m128i* from = block.bytes + k;
+        if constexpr (widened) {
+          store_twos(from[0], from[1], width, to + k * width);
+        } else {
+          store_fours(from[0], from[1], from[2], from[3], width, to + k * width);
         }
       }
-    }
-  }
-
-  // The column behind number i of a panel's weights, perhaps one that there is not.
-  static int64_t column_of(int64_t panel, int i, int width) {
-    return panel * kColumns + accumulator_of_byte(accumulator_of(i, width));
+      return true;
+    });
   }
 
   int64_t tile_rows() const override { return kRows; }
@@ -112,11 +102,7 @@ class VectorMatmul final : public PanelMatmul {
   }
 
  private:
-  static constexpr int64_t kWindow = portable::PairedWeights::kWindow;
-  static_assert(kColumns == portable::PairedWeights::kColumns);
-
-  // A narrow panel has one vector, whose halves take the places of the lower halves of both.
-  static int accumulator_of(int i, int width) { return width == kColumns ? i : (i & 3) | ((i & 4) << 1); }
+  static constexpr int64_t kWindow = PairedWeights::kWindow;
 
   // Columns 4 to 7 of a tile lie behind columns 8 to 11, see accumulator_of_byte.
   static void store_sums(const Tile& tile, int count, uint8_t* out, int64_t out_stride, int64_t columns) {
@@ -131,18 +117,8 @@ class VectorMatmul final : public PanelMatmul {
     }
   }
 
-  // The next panel of pairs.
-  void append(const portable::PairedPanel& from, int64_t panel) {
-    const int64_t total = segments_ * depth_, begin = ends_.data()[panel];
-    const auto count = static_cast<int64_t>(from.rests.size());
-    std::memcpy(weights_.data() + first_weight(panel), from.weights.data(), from.weights.size());
-    std::memcpy(order_.data() + panel * total, from.order.data(), static_cast<size_t>(total));
-    std::copy(from.rests.data(), from.rests.data() + count, rests_.data() + begin);
-    ends_.data()[panel + 1] = begin + count;
-  }
-
-  int64_t first_weight(int64_t panel) const {
-    return kColumns * (panel * segments_ * depth_ + (paired ? ends_.data()[panel] : 0));
+  const int8_t* weights_of(int64_t panel) const {
+    return paired ? pairs_.panels[panel].weights.data() : weights_.data() + panel * kColumns * segments_ * depth_;
   }
 
   template <Form form>
@@ -220,8 +196,8 @@ class VectorMatmul final : public PanelMatmul {
   // Rows in the order of a panel's slots.
   template <int count>
   void order_rows(const MatmulRows& rows, int64_t first, int64_t panel, Copies<reading>& copies) const {
-    const int64_t total = segments_ * depth_;
-    const uint8_t* order = order_.data() + panel * total;
+    const PairedPanel& pairs = pairs_.panels[panel];
+    const uint8_t* order = pairs.order.data();
     uint8_t* to = copies.values[0];
     for (int64_t segment = 0; segment < segments_; ++segment, order += depth_, to += depth_) {
       const uint8_t* row[count];
@@ -243,8 +219,8 @@ class VectorMatmul final : public PanelMatmul {
         });
       }
     }
-    const int32_t* rests = rests_.data();
-    for (int64_t i = ends_.data()[panel]; i < ends_.data()[panel + 1]; i += 4, to += 4) {
+    const int32_t* rests = pairs.rests.data();
+    for (int64_t i = 0; i < pairs.rest_count; i += 4, to += 4) {
       unroll<count>([&](int r) __attribute__((always_inline)) {
         const uint8_t* row = copies.values[r];
         uint32_t four = 0;
@@ -332,13 +308,13 @@ class VectorMatmul final : public PanelMatmul {
       });
     });
 
-    const int8_t* weights = weights_.data() + first_weight(panel) + begin * width;
+    const int8_t* weights = weights_of(panel) + begin * width;
     if constexpr (!widened) {
       (void)end;
       int64_t segments = segments_, depth = depth_;
       if constexpr (paired) {
         order_rows<count>(rows, first, panel, copies);
-        depth = segments * depth + ends_.data()[panel + 1] - ends_.data()[panel];
+        depth = segments * depth + pairs_.panels[panel].rest_count;
         segments = 1;
       }
       for (int64_t segment = 0; segment < segments; ++segment) {
@@ -402,50 +378,22 @@ class VectorMatmul final : public PanelMatmul {
 
   int64_t segments_, depth_;
   AlignedArray<int8_t> weights_;  // [panel][group of depth, or of slots][accumulator][byte of the group]
-  AlignedArray<uint8_t> order_;   // of pairs: [panel][segments * depth]
-  AlignedArray<int32_t> rests_;   // of pairs, panel by panel
-  AlignedArray<int64_t> ends_;    // [panel], of its rests; first comes a zero
+  PairedWeights pairs_;           // which have their own
 };
-
-#if !defined(__AVXVNNI__)
-// A product of pairs that do not fit as they are, put into an order where that is worth it; else null.
-std::unique_ptr<Matmul> make_paired(const MatmulSpec& spec, const int64_t* byte_columns, int64_t panels) {
-  using Paired = VectorMatmul<Reading::paired>;
-  constexpr int64_t kSlotsPerRest = 10;  // fewer of others are not worth it
-  const int64_t total = spec.segments * spec.depth;
-  if (spec.depth < portable::PairedWeights::kWindow || total > kMostSlots) return nullptr;
-  AlignedArray<int64_t> columns(panels * kColumns);
-  const bool narrow = PanelMatmul::narrow(spec.columns);
-  for (int64_t at = 0; at < panels * kColumns; ++at) {
-    const int64_t panel = at / kColumns;
-    const int i = static_cast<int>(at % kColumns), width = narrow && panel == panels - 1 ? kColumns / 2 : kColumns;
-    const int64_t column = i < width ? Paired::column_of(panel, i, width) : spec.columns;
-    columns.data()[at] = column < spec.columns ? column : -1;
-  }
-  const portable::PairedWeights pairs(spec, columns.data(), panels, narrow);
-  // Widening takes four instructions where pairs take three, and others for what changes places.
-  if (total + pairs.most_rests() > kMostSlots || kSlotsPerRest * pairs.rests() > panels * total) return nullptr;
-  return std::unique_ptr<Matmul>(new Paired(spec, byte_columns, &pairs));
-}
-#endif
 
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
-  if (spec.by_rows) return make_matmul(portable::ByColumns(spec).spec());
-  const int64_t panels = PanelMatmul::panels(spec.columns);
-  AlignedArray<int64_t> columns(panels * kColumns);
-  for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;
 #if defined(__AVXVNNI__)
-  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<Reading::in_place>(spec, columns.data()));
+  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<Reading::in_place>(spec));
 #else
   if (auto fewer = make_winograd(spec)) return fewer;
   if (auto shallow = make_magnitudes(spec)) return shallow;
-  if (spec.pairs || portable::pairs_fit(spec)) {
-    return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec, columns.data()));
-  }
-  if (auto paired = make_paired(spec, columns.data(), panels)) return paired;
-  return std::unique_ptr<Matmul>(new VectorMatmul<Reading::widened>(spec, columns.data()));
+  if (spec.pairs || pairs_fit(spec)) return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec));
+  PairedWeights pairs = pair_weights(spec);
+  // Widening takes four instructions where pairs take three, and others for what changes places.
+  if (pairs.panels) return std::unique_ptr<Matmul>(new VectorMatmul<Reading::paired>(spec, std::move(pairs)));
+  return std::unique_ptr<Matmul>(new VectorMatmul<Reading::widened>(spec));
 #endif
 }
 

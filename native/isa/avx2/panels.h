@@ -14,29 +14,45 @@ class PanelMatmul : public Matmul {
   static constexpr int kColumns = 16;
 
   static int64_t panels(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
-  static bool narrow(int64_t columns) { return columns - (panels(columns) - 1) * kColumns <= kColumns / 2; }
+  static int width_of(int64_t columns, int64_t panel) {
+    return columns - panel * kColumns <= kColumns / 2 ? kColumns / 2 : kColumns;
+  }
 
   int64_t panels() const final { return panels_; }
   int64_t first_column(int64_t panel) const final { return std::min(panel * kColumns, columns_); }
   bool takes_grids() const override { return false; }
 
  protected:
-  // `byte_columns`: those of the requantizer's bytes.
+  // `byte_columns`: those of the requantizer's bytes, -1 for none. The bias is left to the caller.
   PanelMatmul(const MatmulSpec& spec, const int64_t* byte_columns)
       : columns_(spec.columns),
         panels_(panels(spec.columns)),
-        narrow_(narrow(spec.columns)),
         row_terms_(spec.row_terms),
         sums_(spec.sums),
         bias_(panels_ * kColumns),
         requantizer_(portable::requantize_of(spec), Choice(portable::requantize_of(spec)), byte_columns, panels_) {}
 
-  int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
+  explicit PanelMatmul(const MatmulSpec& spec) : PanelMatmul(spec, in_order(spec.columns).data()) {
+    for (int64_t slot = 0; slot < panels_ * kColumns; ++slot) {
+      const int64_t column = slot / kColumns * kColumns + accumulator_of_byte(static_cast<int>(slot % kColumns));
+      if (column >= columns_) continue;
+      bias_.data()[slot] = static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
+    }
+  }
+
+  int width_of(int64_t panel) const { return width_of(columns_, panel); }
 
   int64_t columns_, panels_;
-  bool narrow_, row_terms_, sums_;
+  bool row_terms_, sums_;
   AlignedArray<int32_t> bias_;  // [panel][accumulator], moved by the requantizer's offset
   Requantizer requantizer_;
+
+ private:
+  static AlignedArray<int64_t> in_order(int64_t columns) {
+    AlignedArray<int64_t> result(panels(columns) * kColumns);
+    for (int64_t i = 0; i < panels(columns) * kColumns; ++i) result.data()[i] = i < columns ? i : -1;
+    return result;
+  }
 };
 
 }  // namespace bittrue::BITTRUE_ISA

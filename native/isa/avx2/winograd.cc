@@ -23,8 +23,8 @@ constexpr int64_t kFewestChannels = 16, kMostChannels = ((int64_t{1} << 29) - 1)
 
 class Winograd final : public PanelMatmul {
  public:
-  Winograd(const MatmulSpec& spec, const int64_t* byte_columns)
-      : PanelMatmul(spec, byte_columns),
+  explicit Winograd(const MatmulSpec& spec)
+      : PanelMatmul(spec),
         channels_(spec.segments * spec.depth / 9),
         width_(spec.window_line),
         tiles_(std::clamp(kTransformed / (2 * kPlaces * channels_) / kTiles * kTiles, kFewestTiles, kMostTiles)),
@@ -33,7 +33,6 @@ class Winograd final : public PanelMatmul {
       const int64_t panel = slot / kWide, i = slot % kWide;
       const int64_t column = panel * kWide + accumulator_of_byte(static_cast<int>(i));
       if (column >= columns_) continue;
-      bias_.data()[slot] = static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
       int16_t* packed = weights_.data() + panel * kPlaces * channels_ * kWide;
       for (int64_t c = 0; c < channels_; ++c) {
         const int8_t* taps = spec.weights + column * 9 * channels_ + c;
@@ -196,11 +195,7 @@ std::unique_ptr<Matmul> make_winograd(const MatmulSpec& spec) {
       channels > kMostChannels || channels % 16 != 0 || spec.columns < kWide) {
     return nullptr;
   }
-  AlignedArray<int64_t> columns(PanelMatmul::panels(spec.columns) * kWide);
-  for (int64_t i = 0; i < PanelMatmul::panels(spec.columns) * kWide; ++i) {
-    columns.data()[i] = i < spec.columns ? i : -1;
-  }
-  return std::unique_ptr<Matmul>(new Winograd(spec, columns.data()));
+  return std::unique_ptr<Matmul>(new Winograd(spec));
 }
 
 }  // namespace bittrue::BITTRUE_ISA
