@@ -14,7 +14,7 @@ from . import KnownSizes, Shapes, known_sizes, settle_reshapes, share_sizes
 Rewritten = tuple[Graph, tuple[str, ...]]
 DIVIDED = (
     "a branch stands in place of an If whose condition is constant, in a graph with free sizes: a normalization or an"
-    " attention with nodes on both sides of it may be computed in another order than the runtime's (2 of 900 random"
+    " attention with nodes on both sides of it may be computed in another order than the runtime's (1 of 900 random"
     " graphs)"
 )
 # Marks dequantizations whose readers were outside of the branch: level 1 joins those before each gets its own.

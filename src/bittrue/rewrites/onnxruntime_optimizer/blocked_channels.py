@@ -98,8 +98,10 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
 
 def fills_blocks(image: Sizes | None, block: int) -> bool:
     """Whether the runtime knows that the channels of an image for a pool fill whole blocks."""
-    known = block > 0 and image is not None and len(image) == 4
-    return known and image is not None and isinstance(image[1], int) and image[1] > 0 and image[1] % block == 0
+    if image is None or len(image) != 4:
+        return False
+    channels = image[1]
+    return block > 0 and isinstance(channels, int) and channels > 0 and channels % block == 0
 
 
 def _is_given(editor: Editor, node: Node) -> bool:
