@@ -94,7 +94,10 @@ def _attention(row: Row) -> tuple[Row, ...]:
 # Rows of real numbers that other vectors change.
 _REALS: tuple[Row, ...] = (
     tuple(
-        replace(
+        # The C library's stays.
+        row
+        if row.when == (floating.BY_LIBRARY,)
+        else replace(
             row,
             rules={"real_softmax": "binary32_polynomial_8_lanes"},
             evidence="run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",

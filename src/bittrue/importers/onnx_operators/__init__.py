@@ -16,6 +16,7 @@ _THEMES = (
     "arithmetic",
     "attention",
     "channel_blocks",
+    "classical",
     "control",
     "convolutions",
     "einsum",

@@ -129,12 +129,9 @@ ROWS: tuple[Row, ...] = (
         for where in (("f32",), ("f64",))
     ),
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("s8", "u8")),
-    Row(
-        "logistic",
-        _ONE,
-        {"real_function": "binary32_by_library"},
-        _RUN,
-        when=(BY_LIBRARY,),
+    *(
+        Row(stem, _ONE, {"real_function": "binary32_by_library"}, _RUN, when=(BY_LIBRARY,))
+        for stem in ("exp", "logistic")
     ),
     Row("logistic", _ONE, _BELOW_1, _MACHINE, when=(("attribute_is", "gates", True),), limit=_OTHER_MACHINES),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
@@ -185,6 +182,9 @@ ROWS: tuple[Row, ...] = (
         limit="attention as GPT-2, DistilBERT or MobileCLIP write it: the runtime may join it to one operator, which is"
         " not reproduced",
         inexact=True,
+    ),
+    Row(
+        "softmax", _ONE, {"real_softmax": "binary32_in_order"}, "run: 500 random models, every bit", when=(BY_LIBRARY,)
     ),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
     *(

@@ -84,6 +84,7 @@ MOVED: tuple[Row, ...] = (
     ),
     Row("pad", ("f16 s64 f16|- s64|- -> f16",), {}, _MOVED, limit=QUIET, requires=(("rank_within", 0, 1),)),
     Row("select", ("bool T T -> T",), {}, _MOVED, where=("u8", "s8", "s32", "s64", "u32")),
+    Row("select", ("bool f32 f32 -> f32",), {}, _MOVED, when=(("attribute_is", "copies", True),)),
     Row("select", ("bool T T -> T",), {"choice": "one_unless_zero"}, _MOVED, where=("f32", "f64")),
     Row("select", ("bool f16 f16 -> f16",), {"choice": "one_unless_zero"}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
