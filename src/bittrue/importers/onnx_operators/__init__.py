@@ -31,6 +31,7 @@ _THEMES = (
     "sequences",
     "signal",
     "streams",
+    "trees",
 )
 # Domains whose operators are the same for everyone. Those of others are defined by the program that registers them.
 _KNOWN = ("", "ai.onnx.ml", "ai.onnx.preview.training", MICROSOFT)

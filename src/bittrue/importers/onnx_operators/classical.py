@@ -13,29 +13,31 @@ import numpy as np
 from ...graph import DATA_TYPES, Attribute, Tensor
 from .base import CAST, PLAIN, Mapper, Mappers, Parts, Source
 
+CLASSICAL = "ai.onnx.ml"
 _NUMBERS = ("f32", "f64", "s32", "s64")
-_ROWS: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
+ROWS: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
 # Rows of scores that are longer take the vectors of Softmax, others the C library's exponential.
 _SHORT = 4
 
 
-def _reads(source: Source, position: int, *types: str) -> None:
+def expect_type(source: Source, position: int, *types: str) -> None:
+    """Refuses an operand of another type."""
     if source.type(position) not in types:
         raise source.unsupported(
             "BT-ONNX-TYPE",
             f"input {position} is {source.type(position)}, and only {', '.join(types)} are read",
-            _TEXTS if source.type(position) == "string" else "put a Cast before it",
+            TEXTS if source.type(position) == "string" else "put a Cast before it",
         )
 
 
-def _list(source: Source, found: Sequence[float] | None, name: str) -> np.ndarray:
+def listed(source: Source, found: Sequence[float] | None, name: str) -> np.ndarray:
     """An attribute's numbers, of which there must be some."""
     if not found:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' must hold one number or more")
     return np.array(found)
 
 
-def _select(parts: Parts, dtype: str, *operands: int | None, result: str = "") -> int:
+def select(parts: Parts, dtype: str, *operands: int | None, result: str = "") -> int:
     """The second operand where the first one holds, else the third: -0, too, which Where does not copy."""
     how: dict[str, Attribute] = {"broadcasts": True, "keeps_declared_shape": False, "copies": True}
     if result:
@@ -48,7 +50,7 @@ def _by_features(parts: Parts, x: int | None) -> int:
     return parts.shaped(x, parts.list(-1), parts.sizes(x, 1, 2))
 
 
-def _as_matrix(parts: Parts, x: int | None, dtype: str) -> int:
+def as_matrix(parts: Parts, x: int | None, dtype: str) -> int:
     """A row where the tensor has one axis."""
     return parts.step("broadcast_to", dtype, [x, parts.list(1, 1)], both_ways=True)
 
@@ -66,10 +68,10 @@ def _converted(parts: Parts, source: Source, dtype: str) -> int | None:
 
 def _scaler(source: Source) -> None:
     """(x - offset) * scale, in binary64 where x is such."""
-    _reads(source, 0, *_NUMBERS)
+    expect_type(source, 0, *_NUMBERS)
     parts, real = Parts(source), "f64" if source.type(0) == "f64" else "f32"
     x = _by_features(parts, _converted(parts, source, real))
-    lists = [_list(source, source.reals(name), name) for name in ("offset", "scale")]
+    lists = [listed(source, source.reals(name), name) for name in ("offset", "scale")]
     if lists[0].size != lists[1].size:
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"'offset' has {lists[0].size} numbers and 'scale' has {lists[1].size}"
@@ -84,7 +86,7 @@ def _normalizer(source: Source) -> None:
 
     Rows whose divisor is 0 stay. Sums are made one number after the other. Squares have the type of the input.
     """
-    _reads(source, 0, *_NUMBERS)
+    expect_type(source, 0, *_NUMBERS)
     norm, parts = source.text("norm", "MAX"), Parts(source)
     if norm not in ("MAX", "L1", "L2"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"norm '{norm}' is none of MAX, L1 and L2")
@@ -94,7 +96,7 @@ def _normalizer(source: Source) -> None:
         # A NaN is passed over, and no maximum lies below the smallest finite number.
         lowest = parts.number(float(np.finfo(np.float32).min), "lowest")
         above = parts.step("greater", "bool", [x, lowest])
-        found = _select(parts, "f32", above, x, lowest)
+        found = select(parts, "f32", above, x, lowest)
         whole = parts.step("reduce_max", "f32", [found, last], keep_dims=True, keeps_without_axes=False)
         summands = x
     else:
@@ -112,15 +114,15 @@ def _normalizer(source: Source) -> None:
     if norm == "L2":
         ratio = parts.step("sqrt", "f32", [parts.step("div", "f32", [summands, whole], **PLAIN)])
         below = parts.step("less", "bool", [x, zero])
-        ratio = _select(parts, "f32", below, parts.step("neg", "f32", [ratio]), ratio)
+        ratio = select(parts, "f32", below, parts.step("neg", "f32", [ratio]), ratio)
     else:
         ratio = parts.step("div", "f32", [x, whole], **PLAIN)
-    _select(parts, "f32", idle, x, ratio, result=source.outputs[0])
+    select(parts, "f32", idle, x, ratio, result=source.outputs[0])
 
 
 def _imputer(source: Source) -> None:
     """What stands for a missing number becomes a given one."""
-    _reads(source, 0, "f32", "s64")
+    expect_type(source, 0, "f32", "s64")
     parts, dtype = Parts(source), source.type(0)
     real = dtype == "f32"
     name = "imputed_value_floats" if real else "imputed_value_int64s"
@@ -128,17 +130,17 @@ def _imputer(source: Source) -> None:
     missing = source.real("replaced_value_float", 0.0) if real else source.integer("replaced_value_int64", 0)
     source.read.update(("imputed_value_floats", "imputed_value_int64s", "replaced_value_float", "replaced_value_int64"))
     numpy = DATA_TYPES[dtype].numpy
-    values = source.constant(_list(source, given, name).astype(numpy), "values")
+    values = source.constant(listed(source, given, name).astype(numpy), "values")
     x = _by_features(parts, source.inputs[0])
     if missing != missing:
         gaps = parts.step("not_finite", "bool", [x], nan=True, negative=False, positive=False)
     else:
         gaps = parts.step("equal", "bool", [x, source.constant(np.array(missing, numpy), "missing")])
-    _give_alike(source, parts, _select(parts, dtype, gaps, values, x), dtype)
+    _give_alike(source, parts, select(parts, dtype, gaps, values, x), dtype)
 
 
 def _binarizer(source: Source) -> None:
-    _reads(source, 0, "f32")
+    expect_type(source, 0, "f32")
     parts = Parts(source)
     above = parts.step("greater", "bool", [source.inputs[0], parts.number(source.real("threshold", 0.0), "threshold")])
     parts.last("convert", "f32", [above], source.outputs[0], **CAST)
@@ -146,8 +148,8 @@ def _binarizer(source: Source) -> None:
 
 def _extractor(source: Source) -> None:
     """Numbers along the last axis by position; of one axis alone they become a row."""
-    _reads(source, 0, *_NUMBERS)
-    _reads(source, 1, "s64")
+    expect_type(source, 0, *_NUMBERS)
+    expect_type(source, 1, "s64")
     parts, dtype = Parts(source), source.type(0)
     places = parts.step("reshape", "s64", [source.inputs[1], parts.list(-1)], zeros="copied")
     found = parts.step("gather", dtype, [source.inputs[0], places], axis=-1, batch_dims=0, from_either_end=False)
@@ -156,15 +158,15 @@ def _extractor(source: Source) -> None:
 
 def _vectorizer(source: Source) -> None:
     """Rows of all inputs, one behind the other."""
-    parts, given = Parts(source), _list(source, source.integers("inputdimensions"), "inputdimensions")
+    parts, given = Parts(source), listed(source, source.integers("inputdimensions"), "inputdimensions")
     if given.size != len(source.inputs):
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"'inputdimensions' has {given.size} numbers for {len(source.inputs)} inputs"
         )
     columns: list[int | None] = []
     for position, width in enumerate(given.tolist()):
-        _reads(source, position, *_NUMBERS)
-        x = _as_matrix(parts, parts.single(source.inputs[position]), "f32")
+        expect_type(source, position, *_NUMBERS)
+        x = as_matrix(parts, parts.single(source.inputs[position]), "f32")
         columns.append(parts.shaped(x, parts.sizes(x, 0, 1), parts.list(width)))
     parts.last("concatenation", "f32", columns, source.outputs[0], axis=1, **PLAIN)
 
@@ -174,14 +176,14 @@ def _positions(source: Source, parts: Parts, x: int | None, dtype: str, keys: np
     row = parts.step("expand_dims", dtype, [x, parts.list(-1)])
     alike = parts.step("equal", "bool", [row, source.constant(keys, "keys")])
     numbers, none = source.constant(np.arange(keys.size), "numbers"), source.constant(np.int64(keys.size), "none")
-    found = _select(parts, "s64", alike, numbers, none)
+    found = select(parts, "s64", alike, numbers, none)
     return parts.step("reduce_min", "s64", [found, parts.list(-1)], keep_dims=False, keeps_without_axes=False)
 
 
 def _side(source: Source, name: str) -> np.ndarray:
     """Keys or values, as a list or as a tensor."""
     if source.has(f"{name}_strings"):
-        raise source.unsupported("BT-ONNX-TYPE", f"its {name} are texts, which are no numbers", _TEXTS)
+        raise source.unsupported("BT-ONNX-TYPE", f"its {name} are texts, which are no numbers", TEXTS)
     for kind, found in (("floats", source.reals), ("int64s", source.integers)):
         numbers = found(f"{name}_{kind}")
         if numbers:
@@ -209,7 +211,7 @@ def _label_encoder(source: Source) -> None:
             "BT-ONNX-ATTRIBUTE", message, "keys and values are lists of one length, of f32, f64 or s64"
         )
     dtype, result = kinds[keys.dtype], kinds[values.dtype]
-    _reads(source, 0, dtype)
+    expect_type(source, 0, dtype)
     lone = _tensor(source, "default_tensor")
     whole, real = source.integer("default_int64", -1), source.real("default_float", -0.0)
     default = lone[0] if lone.size else {"s64": whole, "f32": real, "f64": -0.0}[result]
@@ -218,9 +220,9 @@ def _label_encoder(source: Source) -> None:
     nans = np.flatnonzero(np.isnan(keys)) if source.version >= 4 else np.zeros(0, np.int64)
     if nans.size:
         no_number = parts.step("not_finite", "bool", [x], nan=True, negative=False, positive=False)
-        place = _select(parts, "s64", no_number, source.constant(np.int64(nans[0]), "nan"), place)
+        place = select(parts, "s64", no_number, source.constant(np.int64(nans[0]), "nan"), place)
     table = source.constant(np.append(values, values.dtype.type(default)), "values")
-    parts.last("gather", result, [table, place], source.outputs[0], **_ROWS)
+    parts.last("gather", result, [table, place], source.outputs[0], **ROWS)
 
 
 def _one_hot(source: Source) -> None:
@@ -228,26 +230,26 @@ def _one_hot(source: Source) -> None:
 
     Real numbers lose their fraction. What is no category is an error of the run, but where `zeros` says that it is 0.
     """
-    _reads(source, 0, "f32", "f64", "s64")
+    expect_type(source, 0, "f32", "f64", "s64")
     if source.has("cats_strings"):
-        raise source.unsupported("BT-ONNX-TYPE", "its categories are texts, which are no numbers", _TEXTS)
-    parts, given = Parts(source), _list(source, source.integers("cats_int64s"), "cats_int64s")
+        raise source.unsupported("BT-ONNX-TYPE", "its categories are texts, which are no numbers", TEXTS)
+    parts, given = Parts(source), listed(source, source.integers("cats_int64s"), "cats_int64s")
     zeros = source.flag("zeros", True, True)
     keys, places = np.unique(given[::-1], return_index=True)
     rows = np.zeros((keys.size + zeros, given.size), np.float32)
     rows[np.arange(keys.size), given.size - 1 - places] = 1
     place = _positions(source, parts, _converted(parts, source, "s64"), "s64", keys)
-    parts.last("gather", "f32", [source.constant(rows, "rows"), place], source.outputs[0], **_ROWS)
+    parts.last("gather", "f32", [source.constant(rows, "rows"), place], source.outputs[0], **ROWS)
 
 
 def _scores(source: Source, parts: Parts, x: int | None, count: int, result: str = "") -> int:
     """Products with the coefficients and what is added, which no runtime arranges before."""
-    weights = _list(source, source.reals("coefficients"), "coefficients").astype(np.float32)
+    weights = listed(source, source.reals("coefficients"), "coefficients").astype(np.float32)
     added = source.reals("intercepts")
     if count < 1 or weights.size % count or (added and len(added) != count):
         message = f"{weights.size} coefficients and {len(added or ())} intercepts for {count} results"
         raise source.invalid("BT-ONNX-ATTRIBUTE", message)
-    operands = [_as_matrix(parts, x, "f32"), source.constant(weights.reshape(count, -1), "coefficients")]
+    operands = [as_matrix(parts, x, "f32"), source.constant(weights.reshape(count, -1), "coefficients")]
     operands += [source.constant(np.array(added, np.float32), "intercepts")] if added else []
     attributes: dict[str, Attribute] = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": True}
     attributes |= {"matrices": True, "computed_weights": (1,)}
@@ -255,7 +257,8 @@ def _scores(source: Source, parts: Parts, x: int | None, count: int, result: str
     return source.emit("matmul", "f32", attributes, inputs=operands, outputs=[name])[0]
 
 
-def _transformation(source: Source) -> str:
+def transformation(source: Source) -> str:
+    """What becomes of the scores."""
     form = source.text("post_transform", "NONE")
     if form not in ("NONE", "LOGISTIC", "SOFTMAX"):
         raise source.unsupported(
@@ -279,55 +282,71 @@ def _transform(parts: Parts, scores: int, form: str, count: int, result: str) ->
 
 def _regressor(source: Source) -> None:
     """One target alone stays what the product gives, whatever the transformation."""
-    _reads(source, 0, "f32")
+    expect_type(source, 0, "f32")
     parts, targets = Parts(source), source.integer("targets", 1)
-    form = _transformation(source)
+    form = transformation(source)
     if targets == 1 or form == "NONE":
         _scores(source, parts, source.inputs[0], targets, source.outputs[0])
         return
     _transform(parts, _scores(source, parts, source.inputs[0], targets), form, targets, source.outputs[0])
 
 
+def by_library(parts: Parts, x: int) -> int:
+    """1 / (1 + e^-|x|) by the C library's exponential; below zero 1 less that."""
+    one, size = parts.number(1, "one"), parts.step("abs", "f32", [x])
+    power = parts.step("exp", "f32", [parts.step("neg", "f32", [size])], by_library=True)
+    share = parts.step("div", "f32", [one, parts.step("add", "f32", [one, power], **PLAIN)], **PLAIN)
+    below = parts.step("less", "bool", [x, parts.number(0, "zero")])
+    return select(parts, "f32", below, parts.step("sub", "f32", [one, share], **PLAIN), share)
+
+
+def give_label(source: Source, parts: Parts, score: int, labels: np.ndarray, threshold: float = 0.0) -> None:
+    """The second label of two where a score lies above a threshold."""
+    beyond = parts.step("greater", "bool", [score, parts.number(threshold, "threshold")])
+    place = parts.step("convert", "s64", [beyond], **CAST)
+    place = parts.step("reshape", "s64", [place, parts.list(-1)], zeros="copied")
+    parts.last("gather", "s64", [source.constant(labels, "labels"), place], source.outputs[0], **ROWS)
+
+
+def give_best_label(source: Source, parts: Parts, scores: int, labels: np.ndarray) -> None:
+    """The label of the first largest score of each row."""
+    options: dict[str, Attribute] = {"output_type": "s64", "last": False, "starts_with_first": True}
+    best = parts.step("arg_max", "s64", [scores, source.constant(np.array([-1]), "axis")], **options)
+    parts.last("gather", "s64", [source.constant(labels, "labels"), best], source.outputs[0], **ROWS)
+
+
+def labels_of(source: Source, name: str) -> np.ndarray:
+    """A classifier's labels, which are integers."""
+    if source.has("classlabels_strings"):
+        raise source.unsupported("BT-ONNX-TYPE", "its labels are texts, which are no numbers", TEXTS)
+    return listed(source, source.integers(name), name)
+
+
 def _classifier(source: Source) -> None:
     """The label of the first largest score, and all scores; of one score and two labels those of no and yes."""
-    _reads(source, 0, *_NUMBERS)
-    if source.has("classlabels_strings"):
-        raise source.unsupported("BT-ONNX-TYPE", "its labels are texts, which are no numbers", _TEXTS)
-    parts, form = Parts(source), _transformation(source)
+    expect_type(source, 0, *_NUMBERS)
+    labels, parts, form = labels_of(source, "classlabels_ints"), Parts(source), transformation(source)
     source.integer("multi_class", 0)
-    labels = _list(source, source.integers("classlabels_ints"), "classlabels_ints")
-    count = len(_list(source, source.reals("intercepts"), "intercepts"))
+    count = len(listed(source, source.reals("intercepts"), "intercepts"))
     one = count == 1 and labels.size == 2
     if count != labels.size and not one:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"{labels.size} labels for {count} scores")
     scores = _scores(source, parts, _converted(parts, source, "f32"), count)
-    known, zero = source.constant(labels, "labels"), parts.number(0, "zero")
     if one:
-        beyond = parts.step("convert", "s64", [parts.step("greater", "bool", [scores, zero])], **CAST)
-        place = parts.step("reshape", "s64", [beyond, parts.list(-1)], zeros="copied")
+        give_label(source, parts, scores, labels)
     else:
-        last = source.constant(np.array([-1]), "axis")
-        options: dict[str, Attribute] = {"output_type": "s64", "last": False, "starts_with_first": True}
-        place = parts.step("arg_max", "s64", [scores, last], **options)
-    parts.last("gather", "s64", [known, place], source.outputs[0], **_ROWS)
+        give_best_label(source, parts, scores, labels)
     if len(source.outputs) < 2 or not source.outputs[1]:
         return
     if not one:
         _transform(parts, scores, form, count, source.outputs[1])
         return
-    yes, unit = scores, parts.number(1, "one")
-    if form == "LOGISTIC":
-        power = parts.step(
-            "exp", "f32", [parts.step("neg", "f32", [parts.step("abs", "f32", [scores])])], by_library=True
-        )
-        share = parts.step("div", "f32", [unit, parts.step("add", "f32", [unit, power], **PLAIN)], **PLAIN)
-        other = parts.step("sub", "f32", [unit, share], **PLAIN)
-        yes = _select(parts, "f32", parts.step("less", "bool", [scores, zero]), other, share)
-    no = parts.step("sub", "f32", [unit, yes], **PLAIN)
+    yes = by_library(parts, scores) if form == "LOGISTIC" else scores
+    no = parts.step("sub", "f32", [parts.number(1, "one"), yes], **PLAIN)
     parts.last("concatenation", "f32", [no, yes], source.outputs[1], axis=1, **PLAIN)
 
 
-_TEXTS = "let the pipeline encode texts before the model, and give it numbers"
+TEXTS = "let the pipeline encode texts before the model, and give it numbers"
 _REFUSED = {
     "CastMap": "it reads maps, which are no tensors",
     "CategoryMapper": "it turns texts into numbers or numbers into texts",
@@ -337,7 +356,7 @@ _REFUSED = {
 
 
 def _refused(source: Source) -> None:
-    advice = "export the classifier with zipmap=False" if source.op_type == "ZipMap" else _TEXTS
+    advice = "export the classifier with zipmap=False" if source.op_type == "ZipMap" else TEXTS
     raise source.unsupported("BT-OPERATOR", _REFUSED[source.op_type], advice)
 
 
@@ -354,4 +373,4 @@ _MAPPERS: dict[str, Mapper] = {
     "Scaler": _scaler,
     **dict.fromkeys(_REFUSED, _refused),
 }
-MAPPERS: Mappers = {("ai.onnx.ml", name): mapper for name, mapper in _MAPPERS.items()}
+MAPPERS: Mappers = {(CLASSICAL, name): mapper for name, mapper in _MAPPERS.items()}
