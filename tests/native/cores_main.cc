@@ -25,14 +25,15 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   Random& random = context.random;
   const int64_t total = c.segments * c.depth;
   Exact<int8_t> weights(c.columns * total);
-  const int64_t kind = random.between(0, 5);
+  const int64_t kind = random.between(0, 6);
   for (int64_t i = 0; i < weights.count(); ++i) {
     const int8_t ends[] = {-128, 127};
-    // Mostly small ones are put into an order in which pairs fit 16 bits.
+    // Mostly small ones are put into an order in which pairs fit 16 bits; of one sign by columns, they are as large as fits.
     const auto any = static_cast<int8_t>(random.next()), small = static_cast<int8_t>(any / 4);
     weights[i] = kind == 0                         ? ends[c.rows % 2]
                  : kind == 1                       ? random.pick(ends)
                  : kind == 2 && !random.one_in(30) ? small
+                 : kind == 3                       ? static_cast<int8_t>((any & 63) * (i / total % 2 * 2 - 1))
                                                    : any;
   }
   MatmulSpec spec;

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "isa/avx2/pairing.h"
 #include "isa/avx2/panels.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
@@ -23,8 +24,7 @@ namespace {
 
 constexpr int kRows = 4, kColumns = PanelMatmul::kColumns;
 constexpr int kStep = 4;            // bytes of depth of every row that a step takes
-constexpr int kMostTogether = 256;  // magnitudes that fit a word with any bytes
-constexpr int kTries = 16;          // partners that a step looks at
+constexpr int kMostTogether = 255;  // magnitudes that fit a word with any bytes, nearly: 256 do
 // Deeper products, and others of segments in which bytes can change places, have fewer instructions where they do (matmul.cc);
 // narrow panels have more around them, for each row what two rows need here.
 constexpr int64_t kDeepest = 128, kLongestSegment = 12, kMostPanels = 2;
@@ -34,76 +34,8 @@ struct alignas(32) Tile {
   int32_t sums[kRows][kColumns];
 };
 
-// For every column and half of a step: the magnitudes that share a word.
-struct alignas(32) Load {
-  uint16_t words[2 * kColumns];
-};
-
-bool fit(const Load& first, const Load& second) {
-  const auto over = [&](int i) {
-    return _mm256_cmpgt_epi16(_mm256_add_epi16(load32(first.words + i), load32(second.words + i)),
-                              _mm256_set1_epi16(kMostTogether));
-  };
-  const __m256i any = _mm256_or_si256(over(0), over(16));
-  return _mm256_testz_si256(any, any) != 0;
-}
-
-// Steps of one segment in the order of a panel's weights: pairs that fit together, then others.
-class Pairing {
- public:
-  explicit Pairing(int64_t most) : loads_(most), order_(most), paired_(most) {}
-
-  Load& load(int64_t step) { return loads_.data()[step]; }
-
-  // Writes the steps' numbers; the result is how many pairs there are.
-  int64_t arrange(int64_t count, int32_t* steps) {
-    sort(count);
-    const int32_t* order = order_.data();
-    uint8_t* paired = paired_.data();
-    int64_t pairs = 0, singles = count, end = count;
-    for (int64_t i = 0; i < count; ++i) {
-      if (paired[i] != 0) continue;
-      while (end > i + 1 && paired[end - 1] != 0) --end;
-      int64_t partner = -1;
-      int tries = 0;
-      for (int64_t j = end - 1; j > i && partner < 0 && tries < kTries; --j) {
-        if (paired[j] != 0) continue;
-        ++tries;
-        if (fit(load(order[i]), load(order[j]))) partner = j;
-      }
-      if (partner < 0) {
-        steps[--singles] = order[i];
-        continue;
-      }
-      paired[partner] = 1;
-      steps[2 * pairs] = order[i];
-      steps[2 * pairs + 1] = order[partner];
-      ++pairs;
-    }
-    return pairs;
-  }
-
- private:
-  // Large ones first, by the greatest load of each.
-  void sort(int64_t count) {
-    int64_t ends[kMostTogether + 2] = {};
-    const auto place = [&](int64_t step) {
-      int most = 0;
-      for (const uint16_t word : load(step).words) most = std::max<int>(most, word);
-      return kMostTogether - most;
-    };
-    for (int64_t s = 0; s < count; ++s) ++ends[place(s) + 1];
-    for (int i = 0; i <= kMostTogether; ++i) ends[i + 1] += ends[i];
-    for (int64_t s = 0; s < count; ++s) {
-      order_.data()[ends[place(s)]++] = static_cast<int32_t>(s);
-      paired_.data()[s] = 0;
-    }
-  }
-
-  AlignedArray<Load> loads_;
-  AlignedArray<int32_t> order_;
-  AlignedArray<uint8_t> paired_;
-};
+// Of every column and half of a step: the magnitudes that share a word.
+using Steps = Pairing<2 * kColumns, kMostTogether>;
 
 class Magnitudes final : public PanelMatmul {
  public:
@@ -114,7 +46,7 @@ class Magnitudes final : public PanelMatmul {
         weights_(panels_ * spec.segments * spec.depth * 2 * kColumns),
         offsets_(panels_ * spec.segments * steps_),
         pairs_(panels_ * spec.segments) {
-    Pairing pairing(steps_);
+    Steps pairing(steps_);
     for (int64_t panel = 0; panel < panels_; ++panel) {
       for (int64_t segment = 0; segment < segments_; ++segment) pack(spec, panel, segment, pairing);
       for (int i = 0; i < width_of(panel); ++i) {
@@ -152,7 +84,7 @@ class Magnitudes final : public PanelMatmul {
   }
 
   // Magnitudes and signs of a step, vector by vector: of one, or of two that belong together side by side.
-  void pack(const MatmulSpec& spec, int64_t panel, int64_t segment, Pairing& pairing) {
+  void pack(const MatmulSpec& spec, int64_t panel, int64_t segment, Steps& pairing) {
     const int width = width_of(panel);
     const int8_t* from[kColumns] = {};
     for (int i = 0; i < width; ++i) {
@@ -160,13 +92,15 @@ class Magnitudes final : public PanelMatmul {
       if (column < columns_) from[i] = spec.weights + (column * segments_ + segment) * spec.depth;
     }
     for (int64_t s = 0; s < steps_; ++s) {
-      uint16_t* words = pairing.load(s).words;
-      std::memset(words, 0, sizeof(Load));
+      uint8_t* loads = pairing.loads(s);
+      std::memset(loads, 0, 2 * kColumns);
       for (int i = 0; i < width; ++i) {
         if (from[i] == nullptr) continue;
         const int8_t* w = from[i] + s * kStep;
-        words[2 * i] = static_cast<uint16_t>(std::abs(w[0]) + std::abs(w[1]));
-        words[2 * i + 1] = static_cast<uint16_t>(std::abs(w[2]) + std::abs(w[3]));
+        for (int half : {0, 1}) {
+          const int load = std::abs(w[2 * half]) + std::abs(w[2 * half + 1]);
+          loads[2 * i + half] = static_cast<uint8_t>(std::min(load, kMostTogether));
+        }
       }
     }
     const int64_t at = panel * segments_ + segment;

@@ -2,7 +2,8 @@
 //
 // AVX2 has no exact 8-bit product: vpmaddubsw saturates where two products leave 16 bits. So each panel's weights are put
 // into an order in which neighbours fit (paired_weights.h), and rows are copied in this order into a buffer on the
-// stack. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
+// stack. Of two steps of four bytes whose sums of pairs fit 16 bits even together, these are added up before vpmaddwd widens
+// them. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
 // 2^31, and vpaddd adds modulo 2^32 as the contract says; weights are widened as they are loaded, rows once for all panels.
 // With AVX-VNNI, vpdpbusd adds four 8-bit products at once and rows are read where they are; so they are for pairs that are
 // to saturate, or that fit as they are. Without it, short segments and few columns have a form of their own (magnitudes.h).
@@ -294,7 +295,7 @@ class VectorMatmul final : public PanelMatmul {
                                                           __m256i (&result)[count][vectors]) const {
     constexpr int width = 8 * vectors;
     // Few sums would wait for one another: several depths are then summed side by side.
-    constexpr int lanes = count * vectors >= kLanedSums ? 1 : count * vectors >= 4 ? 2 : 4;
+    constexpr int lanes = paired || count * vectors >= kLanedSums ? 1 : count * vectors >= 4 ? 2 : 4;
     __m256i sums[lanes][count][vectors];
     unroll<count>([&](int r) __attribute__((always_inline)) {
       const __m256i term =
@@ -309,24 +310,46 @@ class VectorMatmul final : public PanelMatmul {
     });
 
     const int8_t* weights = weights_of(panel) + begin * width;
-    if constexpr (!widened) {
+    if constexpr (paired) {
       (void)end;
-      int64_t segments = segments_, depth = depth_;
-      if constexpr (paired) {
-        order_rows<count>(rows, first, panel, copies);
-        depth = segments * depth + pairs_.panels[panel].rest_count;
-        segments = 1;
-      }
-      for (int64_t segment = 0; segment < segments; ++segment) {
-        const uint8_t* row[count];
-        unroll<count>([&](int r) __attribute__((always_inline)) {
-          if constexpr (paired) {
-            row[r] = copies.values[r];
-          } else {
-            (void)copies;
-            row[r] = rows.rows[segment * rows.capacity + first + r];
-          }
+      order_rows<count>(rows, first, panel, copies);
+      const PairedPanel& pairs = pairs_.panels[panel];
+      const int32_t *step = pairs.steps.data(), *together_end = step + 2 * pairs.step_pairs;
+      const int32_t* steps_end = step + pairs.step_count;
+      const uint8_t* row = copies.values[0];
+      const __m256i ones = _mm256_set1_epi16(1);
+      const auto products = [&](int r, int64_t place, __m256i w) __attribute__((always_inline)) {
+        return _mm256_maddubs_epi16(broadcast4(row + r * Copies<reading>::kStride + place), w);
+      };
+      for (; step < together_end; step += 2, weights += 64 * vectors) {
+        int64_t one = step[0], other = step[1];
+        unroll<vectors>([&](int v) __attribute__((always_inline)) {
+          // Bytes are loaded once more for the second vector: kept, they take registers that sums need.
+          asm("" : "+r"(one), "+r"(other));
+          const __m256i w = load32(weights + 64 * v), others = load32(weights + 64 * v + 32);
+          unroll<count>([&](int r) __attribute__((always_inline)) {
+            const __m256i words = _mm256_add_epi16(products(r, one, w), products(r, other, others));
+            sums[0][r][v] = _mm256_add_epi32(sums[0][r][v], _mm256_madd_epi16(words, ones));
+          });
         });
+      }
+      for (; step < steps_end; ++step, weights += 32 * vectors) {
+        const int64_t place = *step;
+        __m256i w[vectors];
+        unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          unroll<vectors>([&](int v) __attribute__((always_inline)) {
+            sums[0][r][v] = _mm256_add_epi32(sums[0][r][v], _mm256_madd_epi16(products(r, place, w[v]), ones));
+          });
+        });
+      }
+    } else if constexpr (!widened) {
+      (void)end;
+      (void)copies;
+      for (int64_t segment = 0; segment < segments_; ++segment) {
+        const uint8_t* row[count];
+        unroll<count>([&](int r)
+                          __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
         const auto step = [&](int64_t k, int lane) __attribute__((always_inline)) {
           __m256i w[vectors];
           unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
@@ -338,11 +361,11 @@ class VectorMatmul final : public PanelMatmul {
           });
         };
         int64_t k = 0;
-        for (; k + kBytesOfDepth * lanes <= depth; k += kBytesOfDepth * lanes) {
+        for (; k + kBytesOfDepth * lanes <= depth_; k += kBytesOfDepth * lanes) {
           unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kBytesOfDepth * lane, lane); });
         }
         if constexpr (lanes > 1) {
-          for (; k < depth; k += kBytesOfDepth) step(k, 0);
+          for (; k < depth_; k += kBytesOfDepth) step(k, 0);
         }
       }
     } else {
@@ -389,10 +412,10 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
 #else
   if (auto fewer = make_winograd(spec)) return fewer;
   if (auto shallow = make_magnitudes(spec)) return shallow;
-  if (spec.pairs || pairs_fit(spec)) return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec));
   PairedWeights pairs = pair_weights(spec);
-  // Widening takes four instructions where pairs take three, and others for what changes places.
+  // Widening takes four instructions where pairs take three, or two and a half, and others for what changes places.
   if (pairs.panels) return std::unique_ptr<Matmul>(new VectorMatmul<Reading::paired>(spec, std::move(pairs)));
+  if (spec.pairs || pairs_fit(spec)) return std::unique_ptr<Matmul>(new VectorMatmul<Reading::in_place>(spec));
   return std::unique_ptr<Matmul>(new VectorMatmul<Reading::widened>(spec));
 #endif
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "isa/avx2/pairing.h"
 #include "isa/avx2/weight_blocks.h"
 
 namespace bittrue::BITTRUE_ISA {
@@ -35,17 +36,9 @@ __m128i take_excess(__m128i first, __m128i& second) {
 }
 
 // Whom each of `count` bytes, an even number, is paired with, such that few pairs do not fit.
-void match(const __m256i* window, int count, int* partner) {
-  bool neighbours = true;
-  for (int i = 0; i < count; i += 2) {
-    neighbours = neighbours && fit(window[i], window[i + 1]);
-    partner[i] = i + 1;
-    partner[i + 1] = i;
-  }
-  if (neighbours) return;
+void match(const __m256i* window, int count, int* by_size, int* partner) {
   // Large weights choose first, and large ones. The place of each is how many are larger.
   alignas(32) int16_t sizes[kWindow];
-  int by_size[kWindow];
   for (int i = 0; i < kWindow; ++i) {
     const __m256i fours = i < count ? _mm256_sad_epu8(window[i], _mm256_setzero_si256()) : _mm256_setzero_si256();
     const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
@@ -106,8 +99,7 @@ class Packing {
     if (!pair_rests()) return false;
     const int64_t count = slots_ - total_;
     rests_ += count;
-    to.weights = AlignedArray<int8_t>(slots_ * width);
-    std::copy_n(weights_.data(), slots_ * width, to.weights.data());
+    arrange(to);
     to.rests = AlignedArray<int32_t>(count);
     std::copy_n(places_.data(), count, to.rests.data());
     to.rest_count = count;
@@ -118,13 +110,14 @@ class Packing {
   void pack_window(WeightBlock& window, int count, uint8_t* order) {
     __m256i sides[kWindow];
     for (int i = 0; i < count; ++i) sides[i] = magnitudes(window.bytes[i]);
-    int partner[kWindow];
-    match(sides, count, partner);
+    int by_size[kWindow], partner[kWindow];
+    match(sides, count, by_size, partner);
     __m128i bytes[kWindow];
     int slots = 0;
-    for (int i = 0; i < count; ++i) {
-      const int j = partner[i];
-      if (j < i) continue;
+    for (int at = 0; at < count; ++at) {
+      const int i = by_size[at], j = partner[i];
+      if (j < 0) continue;
+      partner[j] = -1;
       if (!fit(sides[i], sides[j])) {
         store16(excess(found_), take_excess(window.bytes[i], window.bytes[j]));
         origins_.data()[found_++] = static_cast<int32_t>(slots_ + slots + 1);
@@ -140,7 +133,30 @@ class Packing {
   // Four more slots.
   void store(const __m128i* bytes) {
     store_fours(bytes[0], bytes[1], bytes[2], bytes[3], width_, weights_.data() + slots_ * width_);
+    uint8_t* loads = pairing_.loads(slots_ / 4);
+    store32(loads, _mm256_adds_epu8(magnitudes(bytes[0]), magnitudes(bytes[1])));
+    store32(loads + 32, _mm256_adds_epu8(magnitudes(bytes[2]), magnitudes(bytes[3])));
     slots_ += 4;
+  }
+
+  // Steps in their order.
+  void arrange(PairedPanel& to) {
+    to.step_count = slots_ / 4;
+    to.weights = AlignedArray<int8_t>(slots_ * width_);
+    to.steps = AlignedArray<int32_t>(to.step_count);
+    int32_t* steps = to.steps.data();
+    to.step_pairs = pairing_.arrange(to.step_count, steps);
+    int8_t* next = to.weights.data();
+    for (int64_t s = 0; s < to.step_count;) {
+      const int together = s < 2 * to.step_pairs ? 2 : 1;
+      for (int v = 0; v < width_ / 8; ++v) {
+        for (int i = 0; i < together; ++i, next += 32) {
+          store32(next, load32(weights_.data() + steps[s + i] * 4 * width_ + 32 * v));
+        }
+      }
+      s += together;
+    }
+    for (int64_t s = 0; s < to.step_count; ++s) steps[s] *= 4;
   }
 
   // Rests by pairs that fit; false where there are too many slots.
@@ -176,6 +192,7 @@ class Packing {
   int width_ = 0;
   int64_t slots_ = 0, found_ = 0;  // of this panel
   AlignedArray<int8_t> weights_{PairedWeights::kMostSlots * PanelMatmul::kColumns};
+  Pairing<4 * PanelMatmul::kColumns, kMost> pairing_{PairedWeights::kMostSlots / 4};  // by pairs of slots and signs
   AlignedArray<int8_t> excess_{PairedWeights::kMostSlots * PanelMatmul::kColumns};
   AlignedArray<int32_t> origins_{PairedWeights::kMostSlots};  // of what is too much; -1 once it has a slot
   AlignedArray<int32_t> places_{PairedWeights::kMostSlots};   // of rests
@@ -186,7 +203,7 @@ class Packing {
 PairedWeights pair_weights(const MatmulSpec& spec) {
   const int64_t panels = PanelMatmul::panels(spec.columns);
   PairedWeights result;
-  if (spec.depth < kWindow || spec.segments * spec.depth > PairedWeights::kMostSlots) return result;
+  if (spec.pairs || spec.depth < kWindow || spec.segments * spec.depth > PairedWeights::kMostSlots) return result;
   Packing packing(spec, panels);
   result.panels.reset(new PairedPanel[static_cast<size_t>(panels)]);
   for (int64_t panel = 0; panel < panels; ++panel) {

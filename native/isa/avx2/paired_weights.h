@@ -14,7 +14,11 @@ namespace bittrue::BITTRUE_ISA {
 // segment. The last window of a segment ends with it; it may begin inside of the one before, and has slots for what is left.
 // Then come slots of rests: what weights are too large by where no order makes them fit.
 struct PairedPanel {
-  AlignedArray<int8_t> weights;  // [slots / 4][accumulator][4]
+  // Of steps of four slots, whose place among all slots `steps` has. First come those of which two fit 16 bits even together,
+  // [pair of steps][vector][step][accumulator of the vector][4], then others, [step][accumulator][4].
+  AlignedArray<int8_t> weights;
+  AlignedArray<int32_t> steps;
+  int64_t step_count = 0, step_pairs = 0;
   AlignedArray<uint8_t> order;  // [segments * depth]: which byte of its window a slot takes; a window may be read there
   AlignedArray<int32_t> rests;  // whose byte each slot of a rest takes: a slot before
   int64_t rest_count = 0;       // a multiple of four
@@ -23,7 +27,7 @@ struct PairedPanel {
 struct PairedWeights {
   static constexpr int64_t kWindow = 16;
   static constexpr int64_t kMostSlots = 6144;  // of a panel
-  std::unique_ptr<PairedPanel[]> panels;       // null where segments have no window, and where there are too many slots
+  std::unique_ptr<PairedPanel[]> panels;       // null where that is not worth it, and where pairs are to saturate
 };
 
 PairedWeights pair_weights(const MatmulSpec& spec);
