@@ -171,4 +171,46 @@ inline float exp_on_negative(float x) {
   return flush(std::fma(flush(t * power), polynomial(t, kPolynomial), power));
 }
 
+inline float logistic_by_exponent(float x) {
+  constexpr float kPolynomial[] = {0x1.0F9F9Cp-7f, 0x1.573A1Ap-5f, 0x1.555A80p-3f, 0x1.FFFDC6p-2f, 0x1.FFFFF6p-1f};
+  x = flush(x);
+  const float z = -std::fabs(x);
+  const float biased = std::fma(z, 0x1.715476p0f, 0x1.8000FEp23f);
+  const float power = power_of_two(biased);
+  const float t = std::fma(biased - 0x1.8000FEp23f, -0x1.62E430p-1f, z);
+  const float e = flush(std::fma(flush(t * power), polynomial(t, kPolynomial), power));
+  const float share = z < -0x1.5D589Ep6f ? 0.0f : flush(e / (e + 1.0f));
+  const float result = std::signbit(x) ? share : flush(1.0f - share);
+  return std::isnan(x) ? -std::fabs(x + x) : result;
+}
+
+inline float elu_by_exponent(float x) {
+  // 2^(i / 4), less i / 4 in the exponent.
+  constexpr uint32_t kPowers[4] = {0x3F800000, 0x3F7837F0, 0x3F7504F3, 0x3F7744FD};
+  constexpr float kPolynomial[] = {0x1.554F9Ap-5f, 0x1.557082p-3f, 0x1.000002p-1f};
+  x = flush(x);
+  const float z = larger(-0x1.154246p+4f, x);
+  const float biased = std::fma(z, 0x1.715476p0f, 0x1.8p21f);
+  const float power = from_bits((bits(biased) << 21) + kPowers[bits(biased) & 3]);
+  const float t = std::fma(biased - 0x1.8p21f, -0x1.62E430p-1f, z);
+  const float scaled = t * power;
+  const float below = flush(std::fma(polynomial(t, kPolynomial) * t, scaled, scaled) + (power - 1.0f));
+  if (std::isnan(x)) return x + x;
+  return std::signbit(x) ? below : x;
+}
+
+inline float log_by_exponent(float x) {
+  constexpr float kOver[] = {1.824996918440e-01f, 1.0f, 1.0f};
+  constexpr float kUnder[] = {0.049584995955f, 0.599170029163f, 1.5f, 1.0f};
+  float scaled = flush(x) * 1.4142134190f;
+  if (scaled == 0.0f) scaled = -std::fabs(scaled);
+  // The sign fills all bits above the exponent: of numbers below 0 that is a NaN, of a zero -infinity.
+  const uint32_t sign = bits(scaled) >> 31;
+  const float exponent = from_bits((sign ? 0xFF800000 : 0x43800000) | (bits(scaled) & 0x7F800000) >> 8) - 383.0f;
+  const float mantissa = from_bits((bits(scaled) & 0x7FFFFF) | 0x3F800000);
+  const float y = mantissa * 7.0710688829e-01f - 1.0f;
+  const float quotient = y * polynomial(y, kOver) / polynomial(y, kUnder);
+  return flush(std::fma(exponent, 0.69314718055994531f, quotient));
+}
+
 }  // namespace bittrue::arithmetic::fused

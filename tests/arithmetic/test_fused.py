@@ -23,6 +23,9 @@ CASES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray]
     "sin": (fused.sin, np.sin, 1.5, 3),
     "cos": (fused.cos, np.cos, 1, 5),
     "logistic": (fused.logistic, lambda x: 1 / (1 + np.exp(-x)), 80, 3),
+    "logistic_by_exponent": (fused.logistic_by_exponent, lambda x: 1 / (1 + np.exp(-x)), 10, 4),
+    "elu_by_exponent": (fused.elu_by_exponent, lambda x: np.where(x < 0, np.expm1(x), x), 30, 3),
+    "log_by_exponent": (lambda x: fused.log_by_exponent(np.abs(x)), lambda x: np.log(np.abs(x)), 0.5, 3),
     "elu": (fused.elu, lambda x: np.where(x < 0, np.expm1(x), x), 30, 3),
     "gelu": (lambda x: fused.gelu(x, False), lambda x: x / 2 * (1 + _erf(x / math.sqrt(2))), 1, 8),
     "hard_swish": (fused.hard_swish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), 2, 4),
@@ -52,6 +55,10 @@ NAN = "nan"
         ("sin", [NAN, NAN, NAN, 0.0, 0.0, 0.0]),
         ("logistic", [NAN, 1.0, 0.0, 0.5, 0.5, 0.5]),
         ("elu", [NAN, math.inf, -1.0, 0.0, -0.0, 0.0]),
+        # The exponent's bits of infinity and NaN count as 128.
+        ("log_by_exponent", [88.78173065185547, 88.37626647949219, NAN, -math.inf, -math.inf, -math.inf]),
+        ("logistic_by_exponent", [NAN, 1.0, 0.0, 0.5, 0.5, 0.5]),
+        ("elu_by_exponent", [NAN, math.inf, -1.0, 0.0, 0.0, 0.0]),
         ("hard_swish", [NAN, math.inf, NAN, 0.0, -0.0, 0.0]),
         ("neg", [NAN, -math.inf, math.inf, 0.0, 0.0, 0.0]),
     ],
@@ -62,6 +69,15 @@ def test_special_numbers(name: str, expected: list[object]) -> None:
         (v, math.copysign(1, v) if v != NAN else 0)  # type: ignore[arg-type]
         for v in expected
     ]
+
+
+def test_functions_by_exponent_are_told_apart() -> None:
+    """Numbers at which polynomials of other degrees round otherwise."""
+    x = np.random.default_rng(3).standard_normal(1000).astype(np.float32)
+    for name, least in (("logistic", 200), ("elu", 50)):
+        found = getattr(fused, name)(x) != getattr(fused, f"{name}_by_exponent")(x)
+        assert least < np.count_nonzero(found) < 500, name
+    assert (fused.log(np.abs(x)) == fused.log_by_exponent(np.abs(x))).all()
 
 
 def test_shapes_stay_and_scalars_are_taken() -> None:

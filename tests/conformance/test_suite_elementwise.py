@@ -15,6 +15,7 @@ from bittrue.conformance.suite.litert import rejects
 from bittrue.conformance.suite.litert.small_models import small_model
 from bittrue.conformance.suite.tflite import one_operator
 from support.oracle import oracle
+from support.runtimes import here
 
 # Operators of one generator, of which one stands for the others where that is enough.
 _QUICK = (
@@ -58,7 +59,7 @@ def _check(case: SuiteCase, numerics: str) -> None:
     feeds = [case.inputs[graph.tensors[i].name] for i in graph.inputs]
     answer = oracle(_RESOLVERS[numerics]).run(case.content, [feeds], list(graph.outputs))
     try:
-        expected = case.model.prepare(numerics).run(dict(case.inputs))
+        expected = case.model.prepare(here(numerics)).run(dict(case.inputs))
     except BittrueError:
         assert numerics != "litert", case.identity
         return

@@ -276,17 +276,50 @@ def test_order_rules_are_told_apart() -> None:
     assert parts(x[:, None], (0,), one).tolist() == [2.0**24]
 
 
-@pytest.mark.parametrize("length", [1, 9, 15, 16, 17, 31, 32, 40, 63, 64, 100])
-def test_sixteen_lanes_against_a_loop(length: int) -> None:
+@pytest.mark.parametrize("length", [1, 9, 15, 16, 17, 24, 31, 32, 40, 63, 64, 100])
+@pytest.mark.parametrize(("width", "vectors"), [(16, (0, 1)), (8, (3, 0, 1, 2))])
+def test_lanes_against_a_loop(width: int, vectors: tuple[int, ...], length: int) -> None:
     row = np.random.default_rng(length).standard_normal(length).astype(np.float32)
-    lanes = [[np.float32(0)] * 16 for _ in range(2)]
-    whole = length // 16 * 16
+    lanes = [[np.float32(0)] * width for _ in vectors]
+    whole = length // width * width
     for i in range(whole):
-        lanes[i // 16 % 2][i % 16] += row[i]
-    total = [a + b for a, b in zip(*lanes, strict=True)]
+        lanes[i // width % len(vectors)][i % width] += row[i]
+    pairs = [(0, 1)] if len(vectors) == 2 else [(0, 2), (1, 3)]
+    halves = [[a + b for a, b in zip(lanes[i], lanes[j], strict=True)] for i, j in pairs]
+    total = [sum(values[1:], values[0]) for values in zip(*halves, strict=True)]
     for i in range(whole, length):
-        total[i % 16] += row[i]
+        total[i % width] += row[i]
     while len(total) > 1:
         half = len(total) // 2
         total = [a + b for a, b in zip(total[:half], total[half:], strict=True)]
-    assert order.sixteen_lanes(row[None]).tobytes() == np.float32(total).tobytes()
+    assert order.in_lanes(row[None], width, vectors).tobytes() == np.float32(total).tobytes()
+
+
+def test_of_several_nans_one_stays() -> None:
+    """Which one says the order of the operands: in the columns behind 32 every seventh row's, else the first row's."""
+    nan = np.array([0x7FC00001, 0xFFC00002], np.uint32).view(np.float32)
+    rows = np.zeros((9, 33), np.float32)
+    rows[1], rows[7] = nan
+    rule = order.RULES["parts_in_8_lanes"]
+    assert rule.scaled_sums is not None
+    found = rule.scaled_sums(rows, (0,), np.float32(1)).view(np.uint32).tolist()
+    assert found == [0x7FC00001] * 32 + [0xFFC00002]
+
+
+def test_parts_in_lanes_are_told_apart() -> None:
+    """`order`: 8 and 16 lanes give what follows 2^24 other neighbours; with 8 the scaled sum is rounded by itself."""
+    row = np.float32([[2.0**24, 2, 2, 1, 2, 2, 2, 0, 1, 1, 0, 1, 1, 2, 1, 0, 2, 2, 0, 1]])
+    apart = np.float32([[[-1.0]], [[1 + 2.0**-12]]])
+    found = {
+        name: (
+            float(rule.scaled_sums(row, (1,), np.float32(1))[0]) - 2.0**24,
+            float(rule.scaled_sums(apart, (0, 2), np.float32(1 + 2.0**-12))[0]),
+        )
+        for name, rule in order.RULES.items()
+        if rule.scaled_sums is not None
+    }
+    # (1 + 2^-12)^2 - (1 + 2^-12), from the exact square or from one that lost 2^-24.
+    assert found == {
+        "parts_in_16_lanes": (24.0, 2.0**-12 + 2.0**-24),
+        "parts_in_8_lanes": (20.0, 2.0**-12),
+    }

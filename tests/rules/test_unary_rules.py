@@ -85,17 +85,22 @@ def _real_function(rule: Any) -> list[list[str]]:
     return [[_short(v) for v in answer] for answer in answers.values()]
 
 
+def _steps(count: int) -> np.ndarray:
+    return (np.arange(count, dtype=np.float32) * np.float32(0.37) % np.float32(5))[None]
+
+
 def _real_softmax(rule: Any) -> list[list[str]]:
     rows = np.float32([[1, 0.5, -3, 0.1]])
     # Sums of more than 8 elements in another order.
-    long = (np.arange(166, dtype=np.float32) * np.float32(0.37) % np.float32(5))[None]
+    long = _steps(166)
     if rule is rules("real_softmax")["binary64_in_pairs"]:
         rows, long = rows.astype(np.float64), long.astype(np.float64)
     results = [rule.softmax(long, 1.0)[:, :1], rule.softmax(rows, 1.0)]
     try:
         results += [rule.softmax(rows, 0.5), rule.log_softmax(rows)]
     except NotImplementedError:
-        results = results[:2]  # neither another beta nor logarithms
+        # Neither another beta nor logarithms.
+        results = [*results[:2], rule.softmax(_steps(190), 1.0)[:, :1]]
     return [[_short(v) for v in row.reshape(-1)] for row in results]
 
 
@@ -230,6 +235,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.800000p+0", "-0x1.800000p-1", "-0x1.400000p+4"],
                 ["-0x1.feb7a8p-1", "0x1.5cffc0p-1", "0x1.d36d8ep-1"],
                 ["-0x1.cf6f96p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
+            "binary32_fused_by_exponent": [
+                ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["nan", "-0x1.26961cp-2", "0x1.7f7428p+1"],
+                ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
             ],
             # acos, acosh, asin, asinh, atan, atanh, celu, cos, cosh, erf, exp, gelu, gelu_tanh, hard_sigmoid,
             # hard_swish, log, logistic, mish, parametric_elu, quick_gelu, selu, sin, sinh, softplus, softsign, tan,
@@ -376,6 +386,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             "binary32_fused_16_lanes": [
                 ["0x1.9d2732p-13"],
                 ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"],
+                ["0x1.6454e6p-13"],
+            ],
+            "binary32_fused_8_lanes": [
+                ["0x1.9d2732p-13"],
+                ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"],
+                ["0x1.6454e4p-13"],
             ],
             "binary32_in_order": [
                 ["0x1.9d272ep-13"],

@@ -338,7 +338,7 @@ def test_extremes_are_told_apart(sign: int) -> None:
         for rule in extreme.RULES.values()
         if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
     ]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 5
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 6
     one_by_one = extreme.RULES["last_in_vectors"].apply
     for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
         kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)
@@ -360,6 +360,11 @@ def test_extremes_are_told_apart(sign: int) -> None:
     in_lanes, in_order = (extreme.RULES[name] for name in ("parts_in_16_lanes", "last_unless_beyond"))
     assert np.signbit(in_lanes.apply(zeros, sign, 32))
     assert not np.signbit(in_order.apply(zeros, sign))
+    # With 8 lanes it lies in the same one.
+    zeros = np.full((1, 32), -sign, np.float32)
+    zeros[0, [16, 8]] = 0.0, -0.0
+    apart = [extreme.RULES[f"parts_in_{lanes}_lanes"].apply(zeros, sign, 32) for lanes in (8, 16)]
+    assert np.signbit(apart).tolist() == [[False], [True]]
     # So it does in another packet.
     short = np.full((1, 8), -sign, np.float32)
     short[0, [1, 4]] = -0.0, 0.0
@@ -369,7 +374,8 @@ def test_extremes_are_told_apart(sign: int) -> None:
     assert in_lanes.apply(zeros[:, :0], sign, 1).tolist() == [-sign * np.inf]
 
 
-def test_extremes_in_lanes_against_a_loop() -> None:
+@pytest.mark.parametrize("width", [8, 16])
+def test_extremes_in_lanes_against_a_loop(width: int) -> None:
     """One lane after the other; what follows the last whole vector goes to all of them."""
     rng = np.random.default_rng(2)
     for _ in range(100):
@@ -378,20 +384,20 @@ def test_extremes_in_lanes_against_a_loop() -> None:
         for sign in (1, -1):
             kept = np.float32(-sign * np.inf)
             for part in row.reshape(-1, length):
-                whole = length - length % 16
+                whole = length - length % width
                 lanes = []
-                for lane in range(16):
+                for lane in range(width):
                     fours = [kept] * 4
-                    for place in range(lane, length - length % 64, 16):
-                        fours[place // 16 % 4] = _beyond(fours[place // 16 % 4], part[place], sign)
+                    for place in range(lane, length - length % (4 * width), width):
+                        fours[place // width % 4] = _beyond(fours[place // width % 4], part[place], sign)
                     value = _beyond(_beyond(*fours[:2], sign), _beyond(*fours[2:], sign), sign)
-                    for place in [*range(length - length % 64 + lane, whole, 16), *range(whole, length)]:
+                    for place in [*range(length - length % (4 * width) + lane, whole, width), *range(whole, length)]:
                         value = _beyond(value, part[place], sign)
                     lanes.append(value)
-                for half in (8, 4, 2, 1):
+                while half := len(lanes) // 2:
                     lanes = [_beyond(lanes[i], lanes[i + half], sign) for i in range(half)]
                 (kept,) = lanes
-            found = extreme.RULES["parts_in_16_lanes"].apply(row[None], sign, length)
+            found = extreme.RULES[f"parts_in_{width}_lanes"].apply(row[None], sign, length)
             assert found.tobytes() == np.float32(kept).tobytes(), (row, length, sign)
 
 

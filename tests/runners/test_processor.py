@@ -66,21 +66,53 @@ def test_users_are_told(command: str, softmax: Path, monkeypatch: pytest.MonkeyP
         assert ("this processor" in output) == bool(told)
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
-def test_users_of_the_delegate_are_told(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its bits of real numbers are those of AVX-512; the plan says for which operators, whatever the processor."""
+_TWO = ("xnnpack", "xnnpack-avx2")
+
+
+@pytest.fixture
+def logistic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     path = tmp_path / "logistic.tflite"
     path.write_bytes(unary("LOGISTIC", T("f32", (4,)), T("f32", (4,))))
-    for sets in (_SETS["onnxruntime"], _SETS["onnxruntime-avx2"]):
+    return path
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_users_of_the_delegate_are_told(command: str, logistic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bits of real numbers are those of AVX-512; the plan says for which operators, whatever the processor."""
+    path = logistic
+    for sets, own, unsure in (
+        (_SETS["onnxruntime"], "xnnpack", ""),
+        (_SETS["onnxruntime-avx2"], "xnnpack-avx2", ""),
+        (("avxvnni", "avx2", "portable"), "xnnpack-avx2", "was not measured on this processor (avxvnni)"),
+        (("portable",), "xnnpack", "was not measured on this processor (portable)"),
+    ):
         monkeypatch.setattr(processor, "isas", lambda sets=sets: sets)
-        done = CliRunner().invoke(cli, [command, str(path), "--numerics", "xnnpack"], env={"COLUMNS": "400"})
-        assert done.exit_code == 0, done.output
-        output = " ".join(done.output.split())
-        assert ("on this processor may have other bits" in output) == ("avx512vnni" not in sets)
+        for name in _TWO:
+            done = CliRunner().invoke(cli, [command, str(path), "--numerics", name], env={"COLUMNS": "400"})
+            assert done.exit_code == 0, done.output
+            output = " ".join(done.output.split())
+            assert (f"has the bits of '{own}', which differ from '{name}'" in output) == (own != name)
+            assert ("was not measured" in output) == (own == name and bool(unsure))
+            assert own != name or unsure in output
     (note,) = bittrue.load(path).prepare("xnnpack").plan.notes
     assert "without AVX-512" in note
     assert "LOGISTIC" in note
     assert not bittrue.load(path).prepare("xnnpack@aarch64").plan.notes
+
+
+@pytest.mark.parametrize("numerics", _TWO)
+def test_sides_of_the_delegate(numerics: str, logistic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime has this processor's numerics; who names the other one keeps it, and is told."""
+    monkeypatch.setattr(processor, "isas", lambda: _SETS[numerics.replace("xnnpack", "onnxruntime")])
+    texts = [f"litert:xnnpack {logistic}", *(f"{logistic}@{name}" for name in _TWO), str(logistic)]
+    theirs, *ours, usual = open_sides(texts)
+    theirs.close()
+    assert [side.numerics for side in (theirs, *ours, usual)] == [numerics, *_TWO, "litert"]
+    for side in (*ours, usual):
+        assert isinstance(side, Ours)
+        assert bool(side.note) == (side.numerics not in (numerics, "litert"))
+    assert processor.numerics_here("litert") == "litert"
 
 
 def test_default_sessions_have_numerics_where_their_bits_are_others() -> None:

@@ -19,7 +19,7 @@ from bittrue.graph import Graph
 from .native import check_native
 from .oracle import Answer
 from .recorded import Case, Recorder
-from .runtimes import RUNTIMES, here, runtime_of
+from .runtimes import RUNTIMES, here, in_rotated_fours, runtime_of
 from .ugly import UNDEFINED, feeds_like, uglier
 from .values import random_values
 
@@ -141,8 +141,6 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str, *, sam
         runtime = runtime_of(numerics)
         if not runtime.subnormal and _subnormal(itertools.chain(*feeds, values.values(), constants)):
             inexact = frozenset(names.values())
-        if runtime.wide and "avx512vnni" not in bittrue.isas() and _real(values.values()):
-            inexact = frozenset(names.values())
         return Computed(names, values, inexact=inexact)
     except bittrue.BittrueError as caught:
         if caught.code == "BT-PLAN-STEP":
@@ -198,15 +196,11 @@ def _subnormal(arrays: Iterable[np.ndarray]) -> bool:
     return any(((a != 0) & (np.abs(a) < tiny)).any() for a in arrays if a.dtype == np.float32)
 
 
-def _real(arrays: Iterable[np.ndarray]) -> bool:
-    return any(a.dtype.kind == "f" for a in arrays)
-
-
 def inexact_names(plan: bittrue.Plan) -> frozenset[str]:
     """What steps of inexact rows give, and all that is computed from it."""
     found: set[int] = set()
     for step in plan.steps:
-        if step.inexact or found.intersection(i for i in step.inputs if i is not None):
+        if step.inexact or in_rotated_fours(plan, step) or found.intersection(i for i in step.inputs if i is not None):
             found.update(step.outputs)
     if plan.later is not None and (found or plan.inexact):
         found.update(range(len(plan.tensors)))

@@ -6,10 +6,12 @@
     cd tests && ../tools/python_aarch64.sh -m support.elsewhere answer FOLDER/xnnpack.npz ARM.npz BUILTIN
     cd tests && ../tools/python_aarch64.sh -m support.elsewhere answer FOLDER/onnxruntime.npz ARM.npz onnxruntime
     cd tests && python -m support.elsewhere judge xnnpack ARM.npz ... --keep data/recorded/xnnpack@aarch64.npz
+    cd tests && python -m support.elsewhere keep xnnpack-avx2 FOLDER/xnnpack.npz data/recorded/xnnpack-avx2.npz   # here
 
 `judge` writes src/bittrue/numerics/aarch64.json: for every row of a numerics, how many models took it that gave our
 bytes there, how many that gave the same but for the bits of NaNs, and how many that differ; rows that no answer is
-about keep their counts. It keeps equal cases of every row as vectors, those first that are vectors already.
+about keep their counts. It keeps equal cases of every row as vectors, those first that are vectors already. `keep` does
+so for a processor that runs the tests itself, with rows that are not those of the usual one.
 """
 
 from __future__ import annotations
@@ -165,6 +167,35 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
     print(name, len(counts), "rows", sum((Counter(c) for c in counts.values()), Counter()), len(kept.cases), "kept")
 
 
+def base_of(name: str) -> str:
+    """The numerics of the same runtime on the usual processor."""
+    return name.removesuffix("@aarch64").removesuffix("-avx2")
+
+
+def keep(name: str, source: Path, target: Path) -> None:
+    """Equal cases of rows that the numerics has for this processor alone, most of them such as tell these rows."""
+    from bittrue.numerics import find
+    from bittrue.numerics.processors import identity
+
+    table, base = find(name), find(base_of(name))
+    own = [row for row in table.rows if row not in base.rows]
+    kept, counts = recorded.Recorder(), Counter[tuple[str, bool]]()
+    for case in recorded.read(source):
+        rows, found = outcome(table, case)
+        taken = [row for row in rows if row in own]
+        if not case.answer.ran or found != "equal" or not taken:
+            continue
+        tells = outcome(base, case)[1] != "equal"
+        kinds = {(identity(row), tells) for row in taken}
+        if all(counts[kind] >= (2 * _PROVEN if tells else _PROVEN // 2) for kind in kinds):
+            continue
+        counts.update(kinds)
+        kept.cases.append(case)
+    kept.write(target)
+    for (row, tells), count in sorted(counts.items()):
+        print(f"{count:3} {'tell it' if tells else 'are alike'}: {row[:110]}")
+
+
 def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
     """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses, or
     where nodes are known to be others there, whatever their rows say.
@@ -227,9 +258,15 @@ def main() -> None:
     judging.add_argument("numerics")
     judging.add_argument("answers", type=Path, nargs="+")
     judging.add_argument("--keep", type=Path)
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("numerics")
+    keeping.add_argument("source", type=Path)
+    keeping.add_argument("target", type=Path)
     given = parser.parse_args()
     if given.command == "answer":
         answer(given.source, given.target, given.resolver)
+    elif given.command == "keep":
+        keep(given.numerics, given.source, given.target)
     elif given.command == "suite":
         suite(given.name, given.target)
     else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import platform
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bittrue
+from bittrue.operators.core.base import Step
+from bittrue.runners.processor import numerics_here
 
 from .oracle import Answer, oracle
 
@@ -27,8 +30,6 @@ class Runtime:
         subnormal: whether it computes with subnormal binary32 numbers. Where False (a recorded limit), nothing is
             compared once there is one.
         named_only: its table repeats another one but for what some tests name it for; all others leave it out.
-        wide: whether its kernels for real numbers have the recorded bits only on processors with AVX-512. Elsewhere
-            shapes and types of models with real numbers are compared, and no bits.
     """
 
     resolver: str
@@ -36,7 +37,6 @@ class Runtime:
     strict: bool = True
     may_refuse: tuple[str, ...] = ()
     subnormal: bool = True
-    wide: bool = False
     named_only: bool = False
 
     @property
@@ -90,7 +90,7 @@ RUNTIMES = {
     "litert-as-compiled": Runtime("BUILTIN_REF", named_only=True),
     "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     # The delegate gives up on empty tensors, and hands nothing to kernels that would check it.
-    "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False, True),
+    "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False),
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", strict=False, may_refuse=_STRICTER_THAN_MICRO),
 }
@@ -101,16 +101,39 @@ not_emulated = pytest.mark.skipif(
     reason="an emulated processor is slow, its threads are not there in a forked process, its programs start nowhere",
 )
 
+
+def _first_zen() -> bool:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    found = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (\S+)$", text, re.M))
+    family, model = (int(found.get(key, 0)) for key in ("cpu family", "model"))
+    return (found.get("vendor_id") == "AuthenticAMD" and family == 23 and model < 48) or "HygonGenuine" in text
+
+
+# A processor on which the delegate's wide products of real numbers have their own order: docs/facts/xnnpack.md 3.19.
+FIRST_ZEN = _first_zen()
+
+
+def in_rotated_fours(plan: bittrue.Plan, step: Step) -> bool:
+    """Whether this processor adds up the terms of a step in another order than its numerics."""
+    if not FIRST_ZEN or plan.numerics != "xnnpack-avx2" or "sum_of_products" not in step.rules:
+        return False
+    columns = plan.tensors[step.outputs[0]].shape[-1]
+    more = [-columns % width for width in (8, 16)]
+    return step.operator == "matmul" or not (columns < 16 or (more[0] < more[1] and more[1] * 100 > columns))
+
+
 # What runtimes of other formats answered elsewhere: they have tests of their own here.
 _OTHER = Runtime("")
 
 
 def here(numerics: str) -> str:
     """The numerics that has the runtime's bits on the processor that runs the tests."""
-    other = f"{numerics}@{platform.machine()}"
-    return other if other in bittrue.numerics_names() else numerics
+    return numerics_here(numerics)
 
 
 def runtime_of(numerics: str) -> Runtime:
     """The runtime that a numerics, of this processor or of another one, reproduces."""
-    return RUNTIMES.get(numerics.removesuffix("@aarch64"), _OTHER)
+    return RUNTIMES.get(numerics.removesuffix("@aarch64").removesuffix("-avx2"), _OTHER)

@@ -23,9 +23,16 @@ std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Fu
   return make_map<float, float>(step, function);
 }
 
-bool in_groups(const Step& step) {
+bool follows(const Step& step, const char* rule) {
   const auto found = step.rules.find("real_function");
-  return found != step.rules.end() && found->second == "binary32_single_operations";
+  return found != step.rules.end() && found->second == rule;
+}
+
+bool in_groups(const Step& step) { return follows(step, "binary32_single_operations"); }
+
+bool by_exponent(const Step& step) {
+  return follows(step, "binary32_fused_by_exponent") && step.input(0).type == Type::f32 &&
+         step.output().type == Type::f32;
 }
 
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
@@ -59,6 +66,7 @@ std::unique_ptr<Kernel> make_exponential_unit(const Step& step, const CoreSet& c
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
   if (in_groups(step)) return make_exponential_unit(step, cores);
+  if (by_exponent(step)) return make_map<float, float>(step, [](float x) { return fused::elu_by_exponent(x); });
   return make_function(
       step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; }, [](float x) { return fused::elu(x); });
 }
@@ -82,6 +90,7 @@ std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
   if (in_groups(step)) {
     return make_grouped_map(step, grouped_loop(cores, {RealLoop::log}), [](float x) { return arithmetic::log(x); });
   }
+  if (by_exponent(step)) return make_map<float, float>(step, [](float x) { return fused::log_by_exponent(x); });
   return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }
 

@@ -35,6 +35,9 @@ std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, boo
     if (rule == "binary32_fused") {
       return make_map<float, float>(step, [](float x) { return arithmetic::fused::logistic(x); });
     }
+    if (rule == "binary32_fused_by_exponent" && !tanh) {
+      return make_map<float, float>(step, [](float x) { return arithmetic::fused::logistic_by_exponent(x); });
+    }
     // Twins of src/bittrue/arithmetic/tables.py.
     if (rule == "binary32_of_exponentials" && tanh) {
       return make_map<float, float>(step, [](float x) {

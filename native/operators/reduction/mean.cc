@@ -120,6 +120,66 @@ class AffineBytes final : public Kernel {
   uint32_t moved_ = 0;
 };
 
+// The same of s8 values with s16_lanes_s32_wrap: neighbours are added up in lanes of 16 bits.
+class LaneSums final : public Kernel {
+ public:
+  explicit LaneSums(const Step& step)
+      : reduction_(step),
+        store_(storing(step)),
+        length_(neighbours(step)),
+        flip_(flip_of(step.output().type)),
+        fused_(step.rule("mean") == "binary32_fused_affine_even") {
+    require(step.input(0).type == Type::s8 && step.output().type == Type::s8, "operands are not s8");
+    require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the line");
+    require(step.array("factor").count == 1 && step.array("offset").count == 1, "there must be one line");
+    factor_ = static_cast<float>(step.array("factor").real(0));
+    offset_ = static_cast<float>(step.array("offset").real(0));
+  }
+
+  void run(const Run& run) const override {
+    const auto add = [&](uint32_t total, const uint8_t* row) { return total + sum(row, length_); };
+    reduction_.run_parts<uint8_t>(run, length_, uint32_t{0}, add, [&](int64_t output, uint32_t total) {
+      const int64_t stored = store_(rules::binary32_affine_even(static_cast<int32_t>(total), factor_, offset_, fused_));
+      run.outputs[0][output] = static_cast<uint8_t>(stored + flip_);
+    });
+  }
+
+ private:
+  static constexpr int64_t kValues = 1 << 14;
+
+  // One sum of lanes of 16 bits: pairs of neighbours, `lanes` of them in turn.
+  static uint32_t piece(const uint8_t* x, int64_t length, int64_t lanes) {
+    int32_t sums[64] = {};
+    const int64_t wide = 2 * lanes;
+    int64_t i = 0;
+    for (; i + wide <= length; i += wide) {
+      for (int64_t k = 0; k < wide; ++k) sums[k] += x[i + k] - 128;
+    }
+    for (int64_t k = 0; i < length; ++i, ++k) sums[k] += x[i] - 128;
+    int32_t total = 0;
+    for (int64_t k = 0; k < wide; k += 2) {
+      total += static_cast<int16_t>(static_cast<uint16_t>(sums[k] + sums[k + 1]));
+    }
+    return static_cast<uint32_t>(total);
+  }
+
+  static uint32_t sum(const uint8_t* x, int64_t length) {
+    uint32_t total = 0;
+    const int64_t whole = length - length % 64;
+    for (int64_t i = 0; i < whole; i += kValues) {
+      total += piece(x + i, std::min(kValues, whole - i), 32);
+    }
+    return total + piece(x + whole, length - whole, 16);
+  }
+
+  Reduction reduction_;
+  Storing store_;
+  int64_t length_;
+  int flip_;
+  bool fused_;
+  float factor_ = 0, offset_ = 0;
+};
+
 // Sums of stored integers, zero points and all, divided by the count toward zero; the quotient is then requantized as
 // any stored integer is.
 template <class T>
@@ -304,13 +364,14 @@ class RowMeans final : public Kernel {
   float count_;
 };
 
-// parts_in_16_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but
+// parts_in_16_lanes, parts_in_8_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but
 // the last there is a part, which is scaled and added to the result.
 class PartSums final : public Kernel {
  public:
   PartSums(const Step& step, float factor) : factor_(factor) {
     const Operand &in = step.input(0), &out = step.output();
-    require(step.rule("order") == "parts_in_16_lanes", "no native rule for this slot");
+    eight_ = step.rule("order") == "parts_in_8_lanes";
+    require(eight_ || step.rule("order") == "parts_in_16_lanes", "no native rule for this slot");
     require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense() && in.elements > 0,
             "no native kernel for these operands");
     std::vector<bool> reduced(in.rank(), false);
@@ -353,7 +414,11 @@ class PartSums final : public Kernel {
       for (int64_t part = 0; part < parts_; ++part) {
         const float* source = base + offset(reduced_, part);
         if (rows_) {
-          *result = std::fma(row_sum(source, last_.dimension), factor_, *result);
+          if (eight_) {
+            *result += row_sum<8, 4>(source, last_.dimension) * factor_;
+          } else {
+            *result = std::fma(row_sum<16, 2>(source, last_.dimension), factor_, *result);
+          }
           continue;
         }
         std::fill(total, total + channels_, 0.0f);
@@ -391,18 +456,22 @@ class PartSums final : public Kernel {
     return result;
   }
 
+  template <int64_t kLanes, int64_t kSets>
   static float row_sum(const float* x, int64_t length) {
-    float lanes[2][16] = {};
-    const int64_t whole = length - length % 16;
-    for (int64_t i = 0; i < whole; i += 16) {
-      for (int64_t lane = 0; lane < 16; ++lane) lanes[i / 16 % 2][lane] += x[i + lane];
+    float lanes[kSets * kLanes] = {};
+    const int64_t whole = length - length % kLanes;
+    int64_t i = 0;
+    for (; i + kSets * kLanes <= whole; i += kSets * kLanes) {
+      for (int64_t lane = 0; lane < kSets * kLanes; ++lane) lanes[lane] += x[i + lane];
     }
-    for (int64_t lane = 0; lane < 16; ++lane) lanes[0][lane] += lanes[1][lane];
-    for (int64_t i = whole; i < length; ++i) lanes[0][i - whole] += x[i];
-    for (int64_t half : {8, 4, 2, 1}) {
-      for (int64_t lane = 0; lane < half; ++lane) lanes[0][lane] += lanes[0][lane + half];
-    }
-    return lanes[0][0];
+    for (int64_t lane = 0; i < whole; ++i, ++lane) lanes[lane] += x[i];
+    const auto fold = [&](int64_t half) {
+      for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    };
+    for (int64_t half = kSets * kLanes / 2; half >= kLanes; half /= 2) fold(half);
+    for (; i < length; ++i) lanes[i - whole] += x[i];
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) fold(half);
+    return lanes[0];
   }
 
   float factor_;
@@ -410,6 +479,7 @@ class PartSums final : public Kernel {
   Axis last_{1, 1, true};
   int64_t channels_ = 1, outputs_ = 1, parts_ = 1;
   bool rows_ = true;  // what is summed lies side by side
+  bool eight_ = false;
 };
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, const Rescaling& rescale) {
@@ -425,6 +495,7 @@ bool is_affine(const std::string& rule) {
 }
 
 std::unique_ptr<Kernel> make_affine(const Step& step, const CoreSet& cores) {
+  if (step.rule("accumulate") == "s16_lanes_s32_wrap") return std::make_unique<LaneSums>(step);
   require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
   return std::make_unique<AffineBytes>(step, cores);
 }

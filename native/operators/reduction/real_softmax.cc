@@ -15,14 +15,15 @@ namespace {
 
 constexpr int64_t kParallelReals = 4000;
 
-// Sums run from the first element to the last; with binary32_fused_16_lanes in lanes.
+// Sums run from the first element to the last; with binary32_fused_16_lanes and binary32_fused_8_lanes in lanes.
 class RealSoftmax final : public Kernel {
  public:
   RealSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
-    lanes_ = step.rule("real_softmax") == "binary32_fused_16_lanes" && !logarithm;
-    require(lanes_ || step.rule("real_softmax") == "binary32_in_order", "no native rule for this slot");
+    const std::string& rule = step.rule("real_softmax");
+    if (!logarithm) lanes_ = rule == "binary32_fused_16_lanes" ? 16 : rule == "binary32_fused_8_lanes" ? 8 : 0;
+    require(lanes_ != 0 || rule == "binary32_in_order", "no native rule for this slot");
     const std::vector<int64_t>& view = step.list("view");
     require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
                 in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
@@ -41,6 +42,11 @@ class RealSoftmax final : public Kernel {
     } else {
       run.pool.parallel(rows_, task);
     }
+    if (lanes_ != 8) return;
+    // Which of several NaNs is kept depends on the order inside of vectors; the reference has it.
+    bool nan = false;
+    for (int64_t row = 0; row < rows_; ++row) nan |= std::isnan(reinterpret_cast<float*>(run.outputs[0])[row * length_]);
+    if (nan) throw Undefined();
   }
 
  private:
@@ -48,7 +54,8 @@ class RealSoftmax final : public Kernel {
   static float plus(float sum, float x) { return std::isnan(sum) ? sum : sum + x; }
 
   void one(const float* in, float* out) const {
-    if (lanes_) return in_lanes(in, out);
+    if (lanes_ == 16) return in_lanes<16>(in, out);
+    if (lanes_ == 8) return in_lanes<8>(in, out);
     float largest = std::numeric_limits<float>::lowest();
     for (int64_t i = 0; i < length_; ++i) largest = largest < in[i] ? in[i] : largest;
     float sum = 0.0f;
@@ -66,6 +73,7 @@ class RealSoftmax final : public Kernel {
     for (int64_t i = 0; i < length_; ++i) out[i] /= sum;
   }
 
+  template <int64_t kLanes>
   void in_lanes(const float* in, float* out) const {
     namespace fused = arithmetic::fused;
     // As NumPy's maximum: NaN wins.
@@ -74,15 +82,15 @@ class RealSoftmax final : public Kernel {
       const float x = fused::flush(in[i]);
       if (!(largest >= x) && !std::isnan(largest)) largest = x;
     }
-    float lanes[2][16] = {};
-    const int64_t in_turn = length_ / 64 * 64;
+    float lanes[2][kLanes] = {};
+    const int64_t in_turn = length_ / (4 * kLanes) * (4 * kLanes);
     for (int64_t i = 0; i < length_; ++i) {
-      if (i == in_turn) fold(lanes[0], lanes[1], 16);
+      if (i == in_turn) fold(lanes[0], lanes[1], kLanes);
       out[i] = fused::exp_on_negative(fused::flush(in[i]) - largest);
-      lanes[i < in_turn ? i / 16 % 2 : 0][i % 16] += out[i];
+      lanes[i < in_turn ? i / kLanes % 2 : 0][i % kLanes] += out[i];
     }
-    if (length_ == in_turn) fold(lanes[0], lanes[1], 16);
-    for (int64_t half : {8, 4, 2, 1}) fold(lanes[0], lanes[0] + half, half);
+    if (length_ == in_turn) fold(lanes[0], lanes[1], kLanes);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) fold(lanes[0], lanes[0] + half, half);
     if (std::isnan(lanes[0][0])) {
       std::fill(out, out + length_, first_nan(in));
       return;
@@ -102,7 +110,8 @@ class RealSoftmax final : public Kernel {
     for (int64_t i = 0; i < count; ++i) to[i] += from[i];
   }
 
-  bool logarithm_, lanes_ = false;
+  bool logarithm_;
+  int lanes_ = 0;  // 0: in order
   float beta_ = 1.0f;
   int64_t rows_ = 0, length_ = 1;
 };

@@ -52,10 +52,10 @@ struct LastSmallest {
   T operator()(T kept, T x) const { return kept < x ? kept : x; }
 };
 
-// parts_in_16_lanes: what `kept` becomes by neighbours of one output.
-template <class Operation>
+// parts_in_16_lanes, parts_in_8_lanes: what `kept` becomes by neighbours of one output.
+template <int64_t kLanes, class Operation>
 float in_lanes(const Operation& operation, float kept, const float* x, int64_t length) {
-  constexpr int64_t kLanes = 16, kVectors = 4 * kLanes;
+  constexpr int64_t kVectors = 4 * kLanes;
   int64_t i = 0;
   if (length < kLanes) {  // all lanes are the same
     for (; i < length; ++i) kept = operation(kept, x[i]);
@@ -325,7 +325,7 @@ class PacketExtremes final : public Kernel {
 };
 
 // The last axes, up to one that is kept, lie side by side: a part.
-template <class Operation>
+template <int64_t kLanes, class Operation>
 class PartExtremes final : public Kernel {
  public:
   PartExtremes(const Step& step, int64_t length) : reduction_(step), length_(length) {
@@ -336,7 +336,7 @@ class PartExtremes final : public Kernel {
     const Operation operation;
     const float infinity = std::numeric_limits<float>::infinity();
     reduction_.run_parts(run, length_, operation.start < 0 ? -infinity : infinity,
-                         [&](float kept, const float* x) { return in_lanes(operation, kept, x, length_); });
+                         [&](float kept, const float* x) { return in_lanes<kLanes>(operation, kept, x, length_); });
   }
 
  private:
@@ -344,17 +344,12 @@ class PartExtremes final : public Kernel {
   int64_t length_;
 };
 
-template <class Operation>
+template <int64_t kLanes, class Operation>
 std::unique_ptr<Kernel> make_part_extremes(const Step& step) {
-  const std::vector<int64_t>& axes = step.list("axes");
-  int64_t length = 1;
-  for (int axis = step.input(0).rank() - 1; axis >= 0; --axis) {
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) break;
-    length *= step.input(0).shape[axis];
-  }
+  const int64_t length = neighbours(step);
   // An element after the other is the same chain.
   if (length == 1) return std::make_unique<Reduce<float, Operation>>(step, true);
-  return std::make_unique<PartExtremes<Operation>>(step, length);
+  return std::make_unique<PartExtremes<kLanes, Operation>>(step, length);
 }
 
 template <class T>
@@ -377,7 +372,8 @@ std::unique_ptr<Kernel> make_real_extreme(const Step& step) {
     return std::make_unique<PacketExtremes<T, Operation<T>>>(step);
   }
   if constexpr (std::is_same_v<T, float>) {
-    if (rule == "parts_in_16_lanes") return make_part_extremes<Last<T>>(step);
+    if (rule == "parts_in_16_lanes") return make_part_extremes<16, Last<T>>(step);
+    if (rule == "parts_in_8_lanes") return make_part_extremes<8, Last<T>>(step);
   }
   require(rule == "last_unless_beyond", "no native rule for this slot");
   return std::make_unique<Reduce<T, Last<T>>>(step, true);
@@ -399,6 +395,16 @@ std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
 }
 
 }  // namespace
+
+int64_t neighbours(const Step& step) {
+  const std::vector<int64_t>& axes = step.list("axes");
+  int64_t length = 1;
+  for (int axis = step.input(0).rank() - 1; axis >= 0; --axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) break;
+    length *= step.input(0).shape[axis];
+  }
+  return length;
+}
 
 Reduction::Reduction(const Step& step) {
   const Operand &in = step.input(0), &out = step.output();

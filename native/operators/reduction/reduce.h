@@ -59,19 +59,27 @@ class Reduction {
     parallel(run, tasks, one);
   }
 
-  // For every output over rows of memory, part after part of `length` neighbours: out = part(out, elements), from `start`.
-  template <class T, class Part>
-  void run_parts(const Run& run, int64_t length, T start, const Part& part) const {
+  // For every output over rows of memory, part after part of `length` neighbours: acc = part(acc, elements), from `start`;
+  // then finish(output, acc).
+  template <class T, class Acc, class Part, class Finish>
+  void run_parts(const Run& run, int64_t length, Acc start, const Part& part, const Finish& finish) const {
     const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
-    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     parallel(run, outputs_, [&](int64_t index, int worker) {
       const T* base = in + offset(kept_, index);
-      out[index] = start;
+      Acc acc = start;
       for (int64_t r = 0; r < count_; r += length) {
         run.check(worker);
-        out[index] = part(out[index], base + offset(reduced_, r / inner_) + r % inner_);
+        acc = part(acc, base + offset(reduced_, r / inner_) + r % inner_);
       }
+      finish(index, acc);
     });
+  }
+
+  // The same where what remains is the output.
+  template <class T, class Part>
+  void run_parts(const Run& run, int64_t length, T start, const Part& part) const {
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    run_parts<T>(run, length, start, part, [&](int64_t index, T acc) { out[index] = acc; });
   }
 
   // The sums of bytes modulo 2^32, by the core when whole rows are added.
@@ -167,6 +175,9 @@ class Reduction {
   bool inner_kept_ = true, whole_ = false;
   int64_t count_ = 1, outputs_ = 1;
 };
+
+// How many elements of an output lie side by side: the last axes, up to one that is kept; 1 if that is the last.
+int64_t neighbours(const Step& step);
 
 // Sums and means in the orders of the slot `real_sum`.
 std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet& cores);

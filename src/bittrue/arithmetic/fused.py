@@ -329,6 +329,66 @@ def exp_on_negative(x: F32) -> F32:
     return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)
 
 
+@_flushed
+def logistic_by_exponent(x: F32) -> F32:
+    """As `logistic`, but e = 2^n + t 2^n P(t) with n = -|x| log2(e) rounded, t = -|x| - n ln 2 in one step and the
+    polynomial of `exp_on_negative`; e / (1 + e) is 0 where -|x| is below -87.336545. NaN becomes negative.
+
+    >>> logistic_by_exponent([0.0, -1.0, 1.0, 200.0]).tolist()
+    [0.5, 0.2689414322376251, 0.7310585975646973, 1.0]
+    """
+    z = -np.abs(x)
+    biased = fused_multiply_add(z, _FULL_LOG2_E, _ROUNDING_BIAS)
+    power = _power_of_two(biased)
+    t = fused_multiply_add(biased - _ROUNDING_BIAS, _MINUS_LN2, z)
+    e = flush(fused_multiply_add(flush(t * power), polynomial(t, _POWER_5), power))
+    share = np.where(z < _SOFTMAX_SMALLEST, _ZERO, flush(e / (e + _ONE)))
+    return np.where(np.isnan(x), -np.abs(x + x), np.where(np.signbit(x), share, _ONE - share))
+
+
+# 2^(i / 4) in binary32, less i / 4 in the exponent.
+_QUARTER_POWERS = np.array(
+    constants("0x1.000000p+0", "0x1.F06FE0p-1", "0x1.EA09E6p-1", "0x1.EE89FAp-1"), np.float32
+).view(np.uint32)
+_QUARTER_BIAS = constants("0x1.8p21")[0]
+_ELU_4 = constants("0x1.554F9Ap-5", "0x1.557082p-3", "0x1.000002p-1")
+
+
+@_flushed
+def elu_by_exponent(x: F32) -> F32:
+    """As `elu`, but n is rounded to quarters, whose powers are four numbers, and P is of degree 2; -0 gives 0.
+
+    >>> elu_by_exponent([1.5, -1.0, -100.0]).tolist()
+    [1.5, -0.6321205496788025, -1.0]
+    """
+    z = _larger(_ELU_SMALLEST, x)
+    biased = fused_multiply_add(z, _FULL_LOG2_E, _QUARTER_BIAS)
+    places = biased.view(np.uint32)
+    power = ((places << np.uint32(21)) + _QUARTER_POWERS[places & np.uint32(3)]).view(np.float32)
+    t = fused_multiply_add(biased - _QUARTER_BIAS, _MINUS_LN2, z)
+    p = polynomial(t, _ELU_4) * t
+    scaled = t * power
+    below = fused_multiply_add(p, scaled, scaled) + (power - _ONE)
+    return np.where(np.isnan(x), x + x, np.where(np.signbit(x), below, x))
+
+
+@_flushed
+def log_by_exponent(x: F32) -> F32:
+    """As `log`, but n is what the exponent's bits say, 128 of infinity and NaN.
+
+    >>> log_by_exponent([1.0, 2.0, 0.0, 100.0]).tolist()
+    [0.0, 0.6931471824645996, -inf, 4.605170249938965]
+    """
+    scaled = x * _ROOT_OF_TWO
+    scaled = np.where(scaled == 0, -np.abs(scaled), scaled)
+    places = ((scaled.view(np.int32) & np.int32(-0x800000)) >> 8) | np.float32(256).view(np.int32)
+    exponent = places.view(np.float32) - _f32(383)
+    mantissa = ((scaled.view(np.uint32) & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32)
+    y = mantissa * _ROOT_OF_HALF - _ONE
+    quotient = y * polynomial(y, _LOG_OVER) / polynomial(y, _LOG_UNDER)
+    return fused_multiply_add(exponent, _LN2, quotient)
+
+
 _QUOTIENT_LARGEST = _f32(18)
 _QUOTIENT_ODD = constants(
     4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03, 2.48287947061529e-01

@@ -14,6 +14,7 @@ _TABLES = {
     "litert-as-compiled": ("litert_as_compiled", "LITERT_AS_COMPILED"),
     "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
     "xnnpack": ("xnnpack", "XNNPACK"),
+    "xnnpack-avx2": ("xnnpack_avx2", "XNNPACK_AVX2"),
     "litert@aarch64": ("aarch64.litert", "LITERT_AARCH64"),
     "litert-optimized@aarch64": ("aarch64.litert_optimized", "LITERT_OPTIMIZED_AARCH64"),
     "xnnpack@aarch64": ("aarch64.xnnpack", "XNNPACK_AARCH64"),

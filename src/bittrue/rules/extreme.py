@@ -6,6 +6,7 @@ Rows without the slot replace what is kept only by what is strictly beyond it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -168,23 +169,23 @@ def _packets_first_unless_beyond(rows: np.ndarray, sign: int, way: str, sizes: S
     return _first_unless_beyond(rows, sign)
 
 
-def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int) -> np.ndarray:
-    """What each row's chain keeps after one part: four vectors of 16 lanes in turn, folded in halves at the end."""
+def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int, width: int) -> np.ndarray:
+    """What each row's chain keeps after one part: four vectors of lanes in turn, folded in halves at the end."""
 
     def next_of(kept: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.where(kept > x if sign > 0 else kept < x, kept, x)
 
     length = part.shape[1]
-    fours, whole = length - length % 64, length - length % 16
+    fours, whole = length - length % (4 * width), length - length % width
     lanes = kept[:, None]
     if fours:
-        vectors = np.broadcast_to(lanes, (len(kept), 64))
-        for begin in range(0, fours, 64):
-            vectors = next_of(vectors, part[:, begin : begin + 64])
-        first, second, third, fourth = (vectors[:, begin : begin + 16] for begin in (0, 16, 32, 48))
+        vectors = np.broadcast_to(lanes, (len(kept), 4 * width))
+        for begin in range(0, fours, 4 * width):
+            vectors = next_of(vectors, part[:, begin : begin + 4 * width])
+        first, second, third, fourth = np.split(vectors, 4, axis=1)
         lanes = next_of(next_of(first, second), next_of(third, fourth))
-    for begin in range(fours, whole, 16):
-        lanes = next_of(lanes, part[:, begin : begin + 16])
+    for begin in range(fours, whole, width):
+        lanes = next_of(lanes, part[:, begin : begin + width])
     for begin in range(whole, length):
         lanes = next_of(lanes, part[:, begin : begin + 1])
     while (half := lanes.shape[1] // 2) > 0:
@@ -192,18 +193,20 @@ def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int) -> np.ndarray:
     return lanes[:, 0]
 
 
-def _parts_in_16_lanes(rows: np.ndarray, sign: int, length: int) -> np.ndarray:
+def _parts_in_lanes(rows: np.ndarray, sign: int, length: int, *, width: int) -> np.ndarray:
     """As `last_unless_beyond` inside of every lane, from an infinity on, which rows without elements give.
 
     >>> row = np.float32([[*[-1] * 15, -0.0, 0.0, *[-1] * 15]])
     >>> [RULES["parts_in_16_lanes"].apply(row, 1, length).tolist() for length in (32, 1)]
     [[-0.0], [0.0]]
+    >>> RULES["parts_in_8_lanes"].apply(row, 1, 32).tolist()
+    [[-0.0]]
     """
     if length == 1 and rows.shape[1]:
         return _last_unless_beyond(rows, sign)
     kept = np.full(len(rows), -sign * np.inf, rows.dtype)
     for begin in range(0, rows.shape[1], length):
-        kept = _part_in_lanes(kept, rows[:, begin : begin + length], sign)
+        kept = _part_in_lanes(kept, rows[:, begin : begin + length], sign, width)
     return kept
 
 
@@ -255,12 +258,15 @@ RULES: dict[str, ExtremeRule] = {
         in_packets=True,
     ),
     "parts_in_16_lanes": ExtremeRule(
-        _parts_in_16_lanes,
+        partial(_parts_in_lanes, width=16),
         "kept = -inf (inf for minima); for neighbouring elements, kept = kept > x ? kept : x (< for minima) in four "
         "vectors of 16 lanes in turn, (0, 1) and (2, 3), then the vectors that are left, then every lane with the "
         "elements that are left, folded in halves",
         of_nothing=True,
         in_parts=True,
+    ),
+    "parts_in_8_lanes": ExtremeRule(
+        partial(_parts_in_lanes, width=8), "the same with 8 lanes", of_nothing=True, in_parts=True
     ),
     "last_in_vectors": ExtremeRule(
         _last_in_vectors,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -70,23 +71,51 @@ def _four_lanes(rows: np.ndarray) -> np.ndarray:
     return out
 
 
-def sixteen_lanes(rows: np.ndarray) -> np.ndarray:
-    """Sums of rows in two vectors of 16 lanes; a vector alone goes to the first, what remains to the lanes of their
-    sum, which are folded in halves.
+def in_lanes(rows: np.ndarray, width: int, vectors: Sequence[int]) -> np.ndarray:
+    """Sums of rows in vectors of `width` lanes in turn; what remains after the last whole vector goes to the lanes of
+    their sum. The `vectors`, in this order, and then the lanes are folded in halves: where NaNs meet, the first stays.
     """
     length = rows.shape[1]
-    lanes = np.zeros((2, rows.shape[0], 16), np.float32)
-    for i in range(0, length - length % 16, 16):
-        lanes[i // 16 % 2] += rows[:, i : i + 16]
-    total = lanes[0] + lanes[1]
-    rest = rows[:, length - length % 16 :]
-    total[:, : rest.shape[1]] += rest
-    for half in (8, 4, 2, 1):
-        total = total[:, :half] + total[:, half : 2 * half]
+    lanes = np.zeros((len(vectors), rows.shape[0], width), np.float32)
+    for i in range(0, length - length % width, width):
+        vector = lanes[i // width % len(vectors)]
+        vector[:] = floats.sum_or_first_nan(vector, rows[:, i : i + width])
+    lanes = lanes[list(vectors)]
+    while len(lanes) > 1:
+        lanes = floats.sum_or_first_nan(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :])
+    total = lanes[0]
+    rest = rows[:, length - length % width :]
+    part = total[:, : rest.shape[1]]
+    part[:] = floats.sum_or_first_nan(part, rest)
+    while total.shape[1] > 1:
+        total = floats.sum_or_first_nan(total[:, : total.shape[1] // 2], total[:, total.shape[1] // 2 :])
     return np.asarray(total[:, 0])
 
 
-def _parts(x: np.ndarray, axes: Sequence[int], factor: np.float32) -> np.ndarray:
+def _columns(part: np.ndarray, whole: int) -> np.ndarray:
+    """Sums of columns, from the first row to the last. Where NaNs meet, what was added before stays; but behind blocks
+    of `whole` columns, every seventh row.
+    """
+    behind = part.shape[1] // whole * whole
+    total = np.zeros(part.shape[1], np.float32)
+    for place, row in enumerate(part):
+        before = total
+        total = floats.sum_or_first_nan(before, row)
+        if place % 7 == 0:
+            total[behind:] = floats.sum_or_first_nan(row[behind:], before[behind:])
+    return total
+
+
+def _parts(
+    x: np.ndarray,
+    axes: Sequence[int],
+    factor: np.float32,
+    *,
+    width: int,
+    vectors: Sequence[int],
+    fused: bool,
+    whole_columns: int,
+) -> np.ndarray:
     """Neighbouring axes that are reduced, or that are kept, count as one. The last reduced one is summed, the others
     give parts, which are scaled and added one after the other.
 
@@ -111,13 +140,13 @@ def _parts(x: np.ndarray, axes: Sequence[int], factor: np.float32) -> np.ndarray
     out = np.zeros(parts.shape[2], np.float32)
     with np.errstate(all="ignore"):
         for part in parts:
-            if reduced[-1]:
-                out = floats.fused_multiply_add(sixteen_lanes(part.T), factor, out)
+            total = in_lanes(part.T, width, vectors) if reduced[-1] else _columns(part, whole_columns)
+            if fused and reduced[-1]:
+                out = floats.fused_multiply_add(total, factor, out)
+            elif fused or not reduced[-1]:
+                out = floats.sum_or_first_nan(out, total * factor)
             else:
-                total = np.zeros_like(out)
-                for row in part:
-                    total = total + row
-                out = out + total * factor
+                out = floats.sum_or_first_nan(total * factor, out)
     return out
 
 
@@ -170,7 +199,12 @@ RULES: dict[str, OrderRule] = {
         "neighbouring reduced axes as one; for every index of all but the last of them a part: rows of memory in two "
         "vectors of 16 lanes, folded in halves, out = fma(part, factor, out); columns from the first row to the last, "
         "out = f32(out + f32(part * factor))",
-        scaled_sums=_parts,
+        scaled_sums=partial(_parts, width=16, vectors=(0, 1), fused=True, whole_columns=1),
+    ),
+    "parts_in_8_lanes": OrderRule(
+        "the same with rows of memory in four vectors of 8 lanes, of which the first and third, the second and fourth, "
+        "then these two are added up; the product with the factor is always rounded",
+        scaled_sums=partial(_parts, width=8, vectors=(3, 0, 1, 2), fused=False, whole_columns=32),
     ),
     "nines_by_columns": OrderRule(
         "taps of a window column by column, missing ones as zeros, nine at a time: "

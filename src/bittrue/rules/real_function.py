@@ -191,6 +191,11 @@ RULES: dict[str, RealFunctionRule] = {
         "the functions of arithmetic/fused: polynomials, or quotients of two, of fused multiply-adds",
         "docs/facts/xnnpack.md 3.6, verified by running",
     ),
+    "binary32_fused_by_exponent": RealFunctionRule(
+        {"elu": fused.elu_by_exponent, "log": fused.log_by_exponent, "logistic": fused.logistic_by_exponent},
+        "those of arithmetic/fused that take powers of two and exponents from the bits of numbers",
+        "docs/facts/xnnpack.md 3.18, verified by running",
+    ),
     "rounded_once": RealFunctionRule(
         rounded_functions.FUNCTIONS,
         "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign "

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rational_wide
+from ..arithmetic import elementary, floats, fused, fused_polynomials, rational_wide
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 from ..records import dataclass
-from . import real_function
+from . import extreme, real_function
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
@@ -69,19 +69,20 @@ def _log_softmax(rows: np.ndarray) -> np.ndarray:
         return differences - elementary.log(_sums(elementary.exp(differences)))
 
 
-def _sums_of_lanes(summands: np.ndarray) -> np.ndarray:
-    """Sums of rows in 16 lanes, folded in halves; while 64 elements are left, two sets of lanes take turns."""
+def _sums_of_lanes(summands: np.ndarray, width: int) -> np.ndarray:
+    """Sums of rows in lanes, folded in halves; while four vectors of them are left, two sets of lanes take turns."""
     rows, length = summands.shape
-    lanes = np.zeros((2, rows, 16), np.float32)
-    groups = [summands[:, i : i + 16] for i in range(0, length, 16)]
-    in_turn = length // 64 * 4
+    lanes = np.zeros((2, rows, width), np.float32)
+    groups = [summands[:, i : i + width] for i in range(0, length, width)]
+    in_turn = length // (4 * width) * 4
     for i, group in enumerate(groups[:in_turn]):
-        lanes[i % 2] += group
-    total = lanes[0] + lanes[1]
+        lanes[i % 2] = floats.sum_or_first_nan(group, lanes[i % 2])
+    total = floats.sum_or_first_nan(lanes[1], lanes[0])
     for group in groups[in_turn:]:
-        total[:, : group.shape[1]] += group
-    for half in (8, 4, 2, 1):
-        total = total[:, :half] + total[:, half : 2 * half]
+        part = total[:, : group.shape[1]]
+        part[:] = floats.sum_or_first_nan(part, group)
+    while (half := total.shape[1] // 2) > 0:
+        total = floats.sum_or_first_nan(total[:, :half], total[:, half:])
     return total
 
 
@@ -102,8 +103,25 @@ def _softmax_16_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
     with np.errstate(all="ignore"):
         rows = fused.flush(rows)
         powers = fused.exp_on_negative(rows - rows.max(axis=1, keepdims=True))
-        sums = _sums_of_lanes(powers)
+        sums = _sums_of_lanes(powers, 16)
         return np.where(np.isnan(sums), _first_nan(rows), fused.flush(powers * (np.float32(1) / sums)))
+
+
+def _softmax_8_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
+    """e * (1 / sum), the sum itself where that is NaN; beta must be 1.
+
+    >>> RULES["binary32_fused_8_lanes"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        rows = fused.flush(rows)
+        largest = extreme.RULES["parts_in_8_lanes"].apply(rows, 1, rows.shape[1])[:, None]
+        differences = rows - largest
+        arises = np.isnan(differences) & ~np.isnan(rows) & ~np.isnan(largest)
+        differences = np.where(arises, _NEGATIVE_NAN, differences)
+        powers = np.where(np.isnan(differences), differences, fused.exp_on_negative(differences))
+        sums = _sums_of_lanes(powers, 8)
+        return np.where(np.isnan(sums), sums, fused.flush(powers * (np.float32(1) / sums)))
 
 
 def _no_logarithm(rows: np.ndarray) -> np.ndarray:
@@ -274,6 +292,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         _no_logarithm,
         "e = exp_on_negative(x - max) of arithmetic/fused, s = sums of e in 16 lanes (two sets of them in turn while "
         "64 elements are left), lanes folded in halves, e * f32(1 / s)",
+        "docs/facts/xnnpack.md 3.7, verified by running",
+    ),
+    "binary32_fused_8_lanes": RealSoftmaxRule(
+        _softmax_8_lanes,
+        _no_logarithm,
+        "the same with sums of e in 8 lanes (two sets of them in turn while 32 elements are left); max as extreme = "
+        "parts_in_8_lanes, a sum that is NaN is the result",
         "docs/facts/xnnpack.md 3.7, verified by running",
     ),
     "rounded_once": RealSoftmaxRule(

@@ -25,7 +25,8 @@ class Ours(Runner):
 
     Attributes:
         memory: bytes of a recording that stay in memory; the rest goes to temporary files.
-        note: why this numerics, where nobody named one and it is not the usual one of the format.
+        note: why this numerics, where nobody named one and it is not the usual one of the format; or what the runtime
+            that it is compared with has instead.
     """
 
     model: Model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..numerics import names
@@ -10,21 +11,24 @@ from ..runtime import isas
 
 # The best instruction set of a processor for which ONNX Runtime was measured -> the numerics that has its bits there.
 _MEASURED = {"avx512vnni": "onnxruntime", "avx2": "onnxruntime-avx2", "neon-dotprod": "onnxruntime@aarch64"}
+# The same of LiteRT's delegate.
+_DELEGATE = {"avx512vnni": "xnnpack", "avx2": "xnnpack-avx2", "neon-dotprod": "xnnpack@aarch64"}
 # Those for which nobody has: which numerics is nearest, and why it is not the same.
 _NEAREST = {
     "avxvnni": ("onnxruntime", "exact products of 8 bits as there, but real numbers in vectors of 256 bits"),
 }
+_NEAREST_DELEGATE = {"avxvnni": ("xnnpack-avx2", "real numbers as there, but sums and products of 8 bits by VNNI")}
 # The ending of the numerics of sessions with default options.
 _DEFAULTS = "-defaults"
 
 
 @dataclass(frozen=True)
 class Here:
-    """What stands for ONNX Runtime on one processor.
+    """What stands for a runtime on one processor.
 
     Attributes:
         numerics: its name.
-        unsure: why ONNX Runtime may give other bits here all the same; empty where it was measured.
+        unsure: why the runtime may give other bits here all the same; empty where it was measured.
     """
 
     numerics: str
@@ -40,18 +44,20 @@ class Here:
 
 
 def numerics_here(name: str) -> str:
-    """The numerics of a runtime on this processor, by its name on x86-64."""
+    """The numerics of LiteRT's kernels on this processor, by their name on x86-64."""
+    if name == "xnnpack":
+        return delegate_here().numerics
     own = f"{name}@{'aarch64' if platform.machine() == 'arm64' else platform.machine()}"
     return own if own in names() else name
 
 
 def processor_note(numerics: str) -> str:
     """What users of a numerics must know before they compare it with its runtime on this processor; or nothing."""
-    if numerics == "xnnpack" and "avx512vnni" not in isas():
-        return (
-            "LiteRT's delegate on this processor may have other bits of real numbers and of products below -2^31: "
-            "those of AVX-512 are reproduced"
-        )
+    if numerics in _DELEGATE.values():
+        own = delegate_here()
+        if own.numerics == numerics:
+            return own.unsure
+        return f"LiteRT's delegate on this processor has the bits of '{own.numerics}', which differ from '{numerics}'"
     if numerics.removesuffix(_DEFAULTS) not in _MEASURED.values():
         return ""
     here = onnxruntime_here()
@@ -63,8 +69,20 @@ def processor_note(numerics: str) -> str:
 
 def onnxruntime_here() -> Here:
     """The numerics of ONNX Runtime on this processor. `bittrue run` does not ask: it gives the same everywhere."""
+    return _here("ONNX Runtime", _MEASURED, _NEAREST)
+
+
+def delegate_here() -> Here:
+    """The numerics of LiteRT's delegate on this processor, which `bittrue run` does not ask, either."""
+    if platform.machine() in ("aarch64", "arm64"):
+        return Here(_DELEGATE["neon-dotprod"])
+    return _here("LiteRT's delegate", _DELEGATE, _NEAREST_DELEGATE)
+
+
+def _here(runtime: str, measured: Mapping[str, str], nearest: Mapping[str, tuple[str, str]]) -> Here:
     best = next(iter(isas()), "")
-    if best in _MEASURED:
-        return Here(_MEASURED[best])
-    numerics, why = _NEAREST.get(best, ("onnxruntime", "bittrue does not know its instruction sets"))
-    return Here(numerics, f"ONNX Runtime was not measured on this processor ({best or 'unknown'}): {why}")
+    if best in measured:
+        return Here(measured[best])
+    usual = (measured["avx512vnni"], "bittrue does not know its instruction sets")
+    numerics, why = nearest.get(best, usual)
+    return Here(numerics, f"{runtime} was not measured on this processor ({best or 'unknown'}): {why}")

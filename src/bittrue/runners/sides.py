@@ -41,7 +41,7 @@ from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
 from .openvino import OpenVino
 from .ours import Ours
-from .processor import onnxruntime_here
+from .processor import delegate_here, onnxruntime_here, processor_note
 from .trace import Trace
 
 __all__ = ["Runner", "join_words", "open_side", "open_sides"]
@@ -106,6 +106,11 @@ def open_sides(texts: Sequence[str], shapes: Mapping[str, Sequence[int] | int] |
                     usual_one = f"{runner.spec}@{runner.numerics}"
                     note = f"{here} is ONNX Runtime on this processor; {usual_one} compares the usual one"
                     opened[position] = Ours(runner.spec, runner.path, runner.model, here, runner.memory, note)
+        if any(isinstance(runner, LiteRT) and runner.numerics == delegate_here().numerics for runner in opened):
+            for runner in opened:
+                # What is named stays, but whoever names the delegate of another processor is told.
+                if isinstance(runner, Ours) and runner.format == "tflite":
+                    runner.note = processor_note(runner.numerics)
         if shapes:
             _size_inputs(opened, shapes)
         stack.pop_all()

@@ -22,7 +22,7 @@ XNNPACK = Numerics(
     prepares_constants=True,
     limit=(
         "on processors without AVX-512 the delegate's SOFTMAX, LOGISTIC, ELU, LOG and, along the last axis, SUM, MEAN, "
-        "REDUCE_MAX and REDUCE_MIN of real numbers have other bits"
+        "REDUCE_MAX and REDUCE_MIN of real numbers have other bits; those of AVX2 are in the numerics 'xnnpack-avx2'"
     ),
     # DENSIFY is an identity of a constant here.
     unpacks={"dequantize": ("f16", "s8"), "identity": ("f16", "f32")},

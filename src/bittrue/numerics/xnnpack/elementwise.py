@@ -32,12 +32,12 @@ _ESTIMATE = (
 )
 
 _AVX512 = (
-    "the bits of processors with AVX-512; on others the delegate takes other polynomials or sums: on AVX2 the logistic "
-    "function of 32 % of normal numbers, elu of 12 % and 37 % of softmaxes have other last bits"
+    "the bits of processors with AVX-512; on AVX2 the logistic function of 32 % of normal numbers, elu of 12 % and "
+    "37 % of softmaxes have other last bits: those of 'xnnpack-avx2'"
 )
 _ENDS_OF_LOG = (
-    "the bits of processors with AVX-512; with AVX2 numbers near the largest one, infinity and NaN give some 88 to 89, "
-    "and of numbers below 0 the NaN has other bits"
+    "the bits of processors with AVX-512; with AVX2 ('xnnpack-avx2') numbers near the largest one, infinity and NaN "
+    "give some 88 to 89, and of numbers below 0 the NaN has other bits"
 )
 _HALVES = (
     "the delegate takes binary16 through polynomials of its own, which depend on the processor; here are the C "

@@ -17,11 +17,11 @@ _PARTS = {"order": "parts_in_16_lanes"}
 _EXTREME = {"extreme": "parts_in_16_lanes"}
 _LANES = (
     "the bits of processors with AVX-512, where vectors have 16 lanes; on AVX2 43 % of sums and means along the last "
-    f"axis differ, and extremes where NaN or zeros of both signs are among them; {SUBNORMAL}"
+    f"axis differ, and extremes where NaN or zeros of both signs are among them ('xnnpack-avx2'); {SUBNORMAL}"
 )
 _WRAPPED = (
     "without AVX-512 (run on AVX2), a row of s8 of more than 8,192 values is added up in 32 lanes of 16 bits, which "
-    "wrap (docs/facts/xnnpack.md 3.17); here all sums are exact"
+    "wrap (docs/facts/xnnpack.md 3.17, and 'xnnpack-avx2'); here all sums are exact"
 )
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
 _NO_WINDOW = "a window does not fit the image: the delegate gives pixels that are no maximum or average of anything"

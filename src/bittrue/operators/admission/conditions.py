@@ -126,6 +126,11 @@ def reduces_rows(call: Call) -> bool:
     return 0 < len(reduced) < len(larger) and larger[-len(reduced) :] == reduced
 
 
+def adds_more_neighbours(call: Call, count: int) -> bool:
+    """More than `count` elements of an output lie side by side."""
+    return reduce.neighbours(call.input(0).shape, reduce.reduced_axes(call)) > count
+
+
 def doubles_image(call: Call) -> bool:
     """Height and width of [N, H, W, C] are doubled, with corners and centres of pixels left where they are."""
     before, after = call.input(0).shape[1:3], call.output.shape[1:3]
@@ -545,6 +550,7 @@ def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int])
 
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
+    "adds_more_neighbours": adds_more_neighbours,
     "attends_alone": attends_alone,
     "attends_in_one_block": attends_in_one_block,
     "attends_in_plain": attends_in_plain,

@@ -19,7 +19,7 @@ from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from ..core.functions import MEAN, SUM
 from ..core.scalar_operands import check_scalars
 from . import affine_mean, real_reduce
-from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
+from .reduce import in_order, infer, neighbours, reduced_axes, row_major, starts_with_first
 from .reduce import lower as lower_axes
 
 # Where scales and zero points that are operands stand: those of the input, then those of the output.
@@ -143,8 +143,13 @@ def lower_sum(call: Call) -> Lowered:
 
 def _total(step: Step, x: np.ndarray) -> np.ndarray:
     """Exact 64-bit sums minus the zero points; the accumulator's width is applied."""
-    total = np.add.reduce(x, axis=step["axes"], dtype=np.int64).reshape(step["shape"])
-    if "accumulate" not in step.rules:
+    rule = accumulate.RULES[step.rules["accumulate"]] if "accumulate" in step.rules else None
+    if rule is not None and rule.rows is not None:
+        parts = rule.rows(row_major(x, step["axes"]).reshape(-1, neighbours(x.shape, step["axes"])))
+        total = parts.reshape(math.prod(step["shape"]), -1).sum(axis=1).reshape(step["shape"])
+    else:
+        total = np.add.reduce(x, axis=step["axes"], dtype=np.int64).reshape(step["shape"])
+    if rule is None:
         return total
     return finish_accumulator(step.rules["accumulate"], step.accumulator, total - step["total_zero_point"])
 

@@ -80,10 +80,10 @@ def row_major(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     return np.transpose(x, [*kept, *axes]).reshape(outputs, summands)
 
 
-def _neighbours(x: np.ndarray, axes: Sequence[int]) -> int:
+def neighbours(shape: Sequence[int], axes: Sequence[int]) -> int:
     """How many elements of an output lie side by side: the last axes, up to one that is kept; 1 if that is the last."""
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    return max(1, math.prod(x.shape[max(kept, default=-1) + 1 :]))
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    return max(1, math.prod(shape[max(kept, default=-1) + 1 :]))
 
 
 def starts_with_first(step: Step, x: np.ndarray) -> bool:
@@ -146,7 +146,7 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
         elif not math.prod(step["shape"]):
             result = np.zeros(0)
         elif rule is not None and (x.size or rule.of_nothing):
-            told = (step["way"], step["sizes"]) if rule.in_packets else (_neighbours(x, axes),) * rule.in_parts
+            told = (step["way"], step["sizes"]) if rule.in_packets else (neighbours(x.shape, axes),) * rule.in_parts
             result = rule.apply(row_major(x, axes), sign, *told)
         elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
