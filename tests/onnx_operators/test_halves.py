@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state
 
 import bittrue
-from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
+from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import KEPT, SINCE
 from support.differential import assert_same, inexact_names
 from support.fused_models import optimised
 from support.half_chains import half_chain
@@ -120,6 +120,88 @@ def test_pairs(request: pytest.FixtureRequest) -> None:
         content = halved(content, rng, float(rng.choice([1, 0.4])))
         ran += _check(content, fed(content, feeds))
     assert ran > 5
+
+
+@needs_measured
+@pytest.mark.parametrize("dequantized", [False, True])
+@pytest.mark.parametrize("shape", [(3, 8), (2, 3, 8)])
+def test_products_of_pairs_before_casts_of_the_file(shape: tuple[int, ...], dequantized: bool) -> None:
+    """Behind inserted casts groups of pairs are looked for before products and sums are joined."""
+    rng = np.random.default_rng(1)
+    pairs = {"scale": np.float32(0.01), "point": np.uint8(120), "step": np.float32(0.02), "zero": np.int8(0)}
+    bias = {"bias": rng.standard_normal(40).astype(np.float32)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "scale", "point"], ["d"]),
+        helper.make_node("DequantizeLinear", ["codes", "step", "zero"], ["w"]),
+        helper.make_node("Cast", ["d"], ["d half"], to=TensorProto.FLOAT16),
+        helper.make_node("Cast", ["w"], ["w half"], to=TensorProto.FLOAT16),
+        helper.make_node("MatMul", ["d half", "w half"], ["m"]),
+        helper.make_node("Cast", ["m"], ["m single"], to=TensorProto.FLOAT),
+        helper.make_node("Add", ["m single", "bias"], ["y"]),
+        helper.make_node("MatMul", ["h", "k"], ["p"]),
+    ]
+    if dequantized:
+        bias = {"integers": integers(rng, (40,), np.int32) // 2**20, "bias step": np.float32(0.0002)}
+        nodes.insert(0, helper.make_node("DequantizeLinear", [*bias], ["bias"]))
+    constants = {**pairs, **bias, "codes": integers(rng, (8, 40), np.int8), "k": _halves(rng, 4, 4)}
+    feeds = {"x": integers(rng, shape, np.uint8), "h": _halves(rng, 2, 4)}
+    assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT, "p": TensorProto.FLOAT16}, constants, opset=17))
+
+
+@needs_measured
+@pytest.mark.parametrize("opset", [13, 16])
+def test_what_inserted_casts_bring_together(opset: int) -> None:
+    """Equal casts stay two, and the nodes of a normalization share one dequantization."""
+    rng = np.random.default_rng(2)
+    constants = {"scale": np.float32(0.03), "point": np.uint8(120), "two": np.float16(2), "epsilon": np.float16(1e-3)}
+    constants |= {name: _halves(rng, 37) for name in ("factor", "added")} | {"k": _halves(rng, 37, 37)}
+    wide = {"to": TensorProto.FLOAT}
+    nodes = [
+        helper.make_node("Neg", ["x"], ["n"]),
+        helper.make_node("Cast", ["n"], ["h"], to=TensorProto.FLOAT16),
+        helper.make_node("Transpose", ["h"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("Cast", ["t"], ["t wide"], **wide),
+        helper.make_node("ReduceMean", ["t"], ["mean"], axes=[-1]),
+        helper.make_node("Cast", ["mean"], ["mean wide"], **wide),
+        helper.make_node("Sub", ["t wide", "mean wide"], ["apart"]),
+        helper.make_node("QuantizeLinear", ["apart", "scale", "point"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "point"], ["d"]),
+        helper.make_node("Cast", ["d"], ["a"], to=TensorProto.FLOAT16),
+        helper.make_node("ReduceMean", ["a"], ["b"], axes=[-1]),
+        helper.make_node("Sub", ["a", "b"], ["c"]),
+        helper.make_node("Pow", ["c", "two"], ["square"]),
+        helper.make_node("ReduceMean", ["square"], ["spread"], axes=[-1]),
+        helper.make_node("Add", ["spread", "epsilon"], ["sum"]),
+        helper.make_node("Sqrt", ["sum"], ["root"]),
+        helper.make_node("Div", ["c", "root"], ["ratio"]),
+        helper.make_node("Mul", ["ratio", "factor"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "added"], ["normal"]),
+        helper.make_node("MatMul", ["normal", "k"], ["y half"]),
+        helper.make_node("Cast", ["y half"], ["y"], **wide),
+    ]
+    feeds = {"x": rng.standard_normal((1, 37, 50)).astype(np.float32)}
+    assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT, "apart": TensorProto.FLOAT}, constants, opset=opset))
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_plan_says_that_a_cast_behind_a_quantized_convolution_may_stay(half: bool) -> None:
+    """The runtime moves transpositions between two casts there."""
+    rng = np.random.default_rng(3)
+    pair = {"scale": np.float32(0.05), "point": np.uint8(120)}
+    constants = {**pair, "codes": integers(rng, (8, 8, 1, 1), np.int8), "step": np.float32(0.01), "zero": np.int8(0)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", *pair], ["d"]),
+        helper.make_node("DequantizeLinear", ["codes", "step", "zero"], ["w"]),
+        helper.make_node("Conv", ["d", "w"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", *pair], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", *pair], ["r"]),
+        *([helper.make_node("Cast", ["r"], ["h"], to=TensorProto.FLOAT16)] if half else []),
+        helper.make_node("GlobalAveragePool", ["h" if half else "r"], ["y"]),
+    ]
+    content, _ = build(
+        nodes, {"x": integers(rng, (1, 8, 5, 5), np.uint8)}, {"y": 10 if half else 1}, constants, opset=17
+    )
+    assert (KEPT in bittrue.load(content).prepare(HERE).plan.notes) == half
 
 
 @needs_measured

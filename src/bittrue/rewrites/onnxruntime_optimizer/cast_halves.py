@@ -23,7 +23,7 @@ from .settle_constants import settle_constants
 
 
 def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = "") -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with casts, if a constant is widened; no notes.
+    """`graph` with casts, if a constant is widened, and a note where one of them may stay.
 
     Args:
         graph: any graph.
@@ -31,8 +31,8 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = ""
         block: channels of a block of images that are laid out in such.
         pairs: as in `fuse_quantized`.
     """
-    editor = Editor(graph, shapes)
-    if not has_halves(editor, graph.nodes):
+    editor = Editor(replace(graph, widened=False), shapes)
+    if not has_halves(editor, graph.nodes) and not graph.widened:
         return graph, ()
     settle_constants(editor, shapes)
     join_transposed_twice(editor, shapes)
@@ -47,4 +47,4 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = ""
         return graph, ()
     push_once(editor, shapes)
     mark_computed_weights(editor)
-    return replace(editor.finish(), widened=True), ()
+    return replace(editor.finish(), widened=True), casts.notes

@@ -16,7 +16,7 @@ from .settle_constants import settle_constants
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with all of its casts; no notes.
+    """`graph` with all of its casts, and a note where one of them may stay.
 
     Args:
         graph: any graph.
@@ -36,4 +36,4 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     casts.fold_constants()
     mark_computed_weights(editor)
     casts.widen_kernels()
-    return (editor.finish(), ()) if editor.touched else (graph, ())
+    return (editor.finish(), casts.notes) if editor.touched else (graph, ())

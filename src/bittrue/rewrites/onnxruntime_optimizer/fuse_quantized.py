@@ -68,7 +68,9 @@ def fuse_groups(editor: Editor, shapes: Shapes, pairs: str = "") -> bool:
     """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs. `pairs` as above."""
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
         return False
-    _prepare(editor, shapes)
+    if not editor.graph.widened:
+        # Source: ORT prepares nothing when it looks once more behind inserted casts.
+        _prepare(editor, shapes)
     for _ in editor.rounds(_ROUNDS):
         _remove_clamps(editor)
         if pairs == "u8":

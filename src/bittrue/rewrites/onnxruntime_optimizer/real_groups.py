@@ -81,8 +81,9 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         if x is None or len(readers) not in (1, 2):
             continue
         pair = editor.writer(x)
-        if pair is not None and pair.operator == DEQUANTIZE and not pair.attributes.get(INLINED):
-            # Every node that reads it has its own.
+        shared = editor.graph.widened or (pair is not None and pair.attributes.get(INLINED))
+        if pair is not None and pair.operator == DEQUANTIZE and not shared:
+            # Every node that reads it has its own, but those that inserted casts have kept apart.
             continue
         if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
             continue
