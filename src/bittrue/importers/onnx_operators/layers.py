@@ -215,7 +215,7 @@ def _moe(source: Source) -> None:
     if source.present(6) or source.present(7):
         raise source.unsupported("BT-NODE-INPUT", "a third layer of experts is not read", "fuse it into the first")
     attributes = _experts(source, False)
-    source.emit("mixture_of_experts", "f32", attributes, inputs=source.ordered(0, 1, 2, 4, 3, 5))
+    source.emit("mixture_of_experts", source.type(0), attributes, inputs=source.ordered(0, 1, 2, 4, 3, 5))
 
 
 def _qmoe(source: Source) -> None:

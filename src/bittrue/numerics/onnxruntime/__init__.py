@@ -43,6 +43,7 @@ ONNXRUNTIME = Numerics(
         "mark_planes",
         "move_transposes",
         "cast_last",
+        "clear_overwritten",
     ),
     prepares_constants=True,
 )
