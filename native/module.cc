@@ -39,7 +39,7 @@ rules::RescaleRule find_rescale(const std::string& name) {
 }
 
 void rescale(const std::string& rule, const ConstValues& acc, int64_t multiplier, int exponent, double factor,
-             const Values& out, int32_t addend, float second) {
+             const Values& out, float addend, float second) {
   const rules::RescaleFunction function = rules::kRescale[static_cast<int>(find_rescale(rule))].function;
   if (function == nullptr) throw std::invalid_argument("the rule gives real numbers: ask for stored integers");
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
@@ -647,7 +647,7 @@ NB_MODULE(_native, module) {
   using namespace bittrue;  // NOLINT: the bindings are about nothing else
   module.doc() = "The native executor: programs made from plans, and the rules' C++ twins.";
   module.def("rescale", &rescale, nb::arg("rule"), nb::arg("acc"), nb::arg("multiplier"), nb::arg("exponent"),
-             nb::arg("factor"), nb::arg("out"), nb::arg("addend") = 0, nb::arg("second") = 1.0f,
+             nb::arg("factor"), nb::arg("out"), nb::arg("addend") = 0.0f, nb::arg("second") = 1.0f,
              "Apply one rescale rule to int64 accumulators; parameters as prepared by bittrue.rules.rescale.");
   module.def("requantize", &requantize, nb::arg("rule"), nb::arg("store"), nb::arg("acc"), nb::arg("multiplier"),
              nb::arg("exponent"), nb::arg("factor"), nb::arg("zero_point"), nb::arg("low"), nb::arg("high"),

@@ -195,10 +195,9 @@ void read_addends(const Step& step, const std::string& prefix, int64_t columns, 
     second = static_cast<float>(step.array(prefix + "second").real(0));
   }
   for (size_t i = 0; i < requantize->multipliers.size(); ++i) {
-    const int64_t value = addend.integer(static_cast<int64_t>(addends == 1 ? 0 : i));
-    require(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max(),
-            "an addend is out of range");
-    requantize->multipliers[i].addend = static_cast<int32_t>(value);
+    const auto value = static_cast<float>(addend.real(static_cast<int64_t>(addends == 1 ? 0 : i)));
+    require(std::isfinite(value), "an addend is not finite");
+    requantize->multipliers[i].addend = value;
     requantize->multipliers[i].second = second;
   }
 }

@@ -13,12 +13,12 @@ using arithmetic::wrapping_product;
 using arithmetic::wrapping_sum;
 
 // What a plan holds for one channel: integer rules use multiplier and exponent, floating rules use factor, and some of
-// them the integer that is added to the accumulator as binary32, and a second factor.
+// them a number that is added to the accumulator in binary32, and a second factor.
 struct Multiplier {
   int64_t multiplier;
   int exponent;
   double factor;
-  int32_t addend = 0;
+  float addend = 0;
   float second = 1;
 };
 
@@ -82,12 +82,12 @@ inline int64_t binary32_multiply_even_overflow_lowest(int64_t acc, const Multipl
 }
 
 inline int64_t binary32_add_multiply_even(int64_t acc, const Multiplier& m) {
-  const float sum = static_cast<float>(acc) + static_cast<float>(m.addend);
+  const float sum = static_cast<float>(acc) + m.addend;
   return even_to_s32(sum * static_cast<float>(m.factor));
 }
 
 inline int64_t binary32_add_multiply_twice_even(int64_t acc, const Multiplier& m) {
-  const float sum = static_cast<float>(acc) + static_cast<float>(m.addend);
+  const float sum = static_cast<float>(acc) + m.addend;
   const float product = sum * static_cast<float>(m.factor);
   return even_to_s32(product * m.second);
 }
@@ -197,7 +197,7 @@ enum RescaleTrait : uint8_t {
   kElement = 1,     // element-wise kernels as well
   kVector = 3,      // and cores may look for a form of their own; all others are applied one accumulator at a time
   kUneven = 4,      // results may fall while accumulators rise; else they do not while |acc * multiplier| < 2^30
-  kAddend = 8,      // an integer is added to the accumulator
+  kAddend = 8,      // a number is added to the accumulator
   kSecond = 16,     // a second factor
   kRealResult = 32  // rounded by the store rule
 };

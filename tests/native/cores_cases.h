@@ -108,7 +108,8 @@ inline rules::Multiplier some_multiplier(Random& random, rules::RescaleRule rule
   }
   if (rules::traits(rule).has(rules::kAddend)) {
     const auto most = static_cast<int64_t>(std::min(size, 2147483647.0));
-    m.addend = static_cast<int32_t>(extreme && random.one_in(4) ? INT32_MIN : random.between(-most, most));
+    const auto whole = static_cast<float>(random.between(-most, most));
+    m.addend = extreme && random.one_in(4) ? -0x1p31f : random.one_in(2) ? whole : whole / 2;
   }
   if (rules::traits(rule).has(rules::kSecond)) {
     m.second = static_cast<float>(std::exp2(static_cast<double>(random.between(-300, 300)) / 100));

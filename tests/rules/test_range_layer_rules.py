@@ -53,6 +53,13 @@ def test_codes_of_real_weights(seed: int, per_channel: bool) -> None:
         assert quantized[channel].tolist() == expected
         moved = exact.nearest(f32(b * f32(s * own)), "even")
         assert int(wide[channel]) == limited(moved, -(2**31), 2**31 - 128)
+    halves, half_bias, half_scales = rules.binary32_half_levels_halved(weights, bias, data, dtype, per_channel)
+    assert [Fraction(float(b)) for b in half_bias] == [Fraction(float(b)) / 2 for b in wide]
+    assert [Fraction(float(s)) for s in half_scales] == [Fraction(float(s)) / 2 for s in scales]
+    for channel, row in enumerate(weights):
+        s = Fraction(float(scales[channel if per_channel else 0]))
+        products = [f32(Fraction(float(w)) * s) for w in row]
+        assert halves[channel].tolist() == [exact.nearest(p / 2, "even") for p in products]
 
 
 def test_channels_without_weights_count_for_nothing() -> None:
@@ -125,6 +132,11 @@ def test_sums_of_binary32_numbers() -> None:
             limited(int(f32(f32(int(a)) + f32(int(b)))), -(2**31), 2**31 - 128) for a, b in zip(acc, bias, strict=True)
         ]
         assert rules.binary32_sum(acc, bias).tolist() == expected
+        doubled = [
+            limited(int(2 * f32(f32(int(a)) + f32(int(b)))), -(2**31), 2**31 - 128)
+            for a, b in zip(acc, bias, strict=True)
+        ]
+        assert rules.binary32_doubled_sum(acc, bias).tolist() == doubled
 
 
 @pytest.mark.parametrize("dtype", ["s8", "u8", "s32"])
@@ -140,3 +152,5 @@ def test_fused_sums(dtype: str) -> None:
         exact_sum = f32(Fraction(int(previous[0])) * Fraction(float(factor)) + Fraction(float(value[0])))
         expected = limited(exact.nearest(exact_sum, "even"), low, high)
         assert rules.fused_multiply_even(value, previous, factor, dtype).tolist() == [expected]
+        doubled = limited(exact.nearest(2 * exact_sum, "even"), low, high)
+        assert rules.fused_multiply_doubled_even(value, previous, factor, dtype).tolist() == [doubled]

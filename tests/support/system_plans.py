@@ -21,6 +21,7 @@ FOLDERS = (
     "caffe2",
     "caffe2-dnnlowp",
     "mxnet",
+    "mxnet-avx2",
     "mxnet_pointwise",
     "snps_caffe_convolutions",
     "snps_caffe_layers",

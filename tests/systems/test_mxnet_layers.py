@@ -26,11 +26,11 @@ ABSENT = "-"
 RELU: dict[str, Attribute] = {"relu_first": False, "relu_last": False}
 # stem: (operands as type and shape, types of the results, attributes); every one of them can be planned.
 NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, Attribute]]] = {
-    "finish_sums": ([("s32", (2, 3)), ("s32", (3,))], ["s32"], RELU),
+    "finish_sums": ([("s32", (2, 3)), ("f32", (3,))], ["s32"], RELU),
     "conv, sums alone": ([("u8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3))], ["s32"], {**WINDOW, "fused": True}),
     "fold_normalization": ([("f32", (3, 2, 1, 1)), *[("f32", (3,))] * 5], ["f32", "f32"], {"epsilon": 1e-3}),
     "finish_sums, with another tensor": (
-        [("s32", (2, 3)), ("s32", (3,)), ("s8", (2, 3)), *[("f32", (1,))] * 7],
+        [("s32", (2, 3)), ("f32", (3,)), ("s8", (2, 3)), *[("f32", (1,))] * 7],
         ["s8"],
         {**RELU, "data_type": "u8"},
     ),
@@ -41,7 +41,7 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     ),
     "conv": (
         [
-            *[("s8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3)), ("s32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
+            *[("s8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3)), ("f32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
             *[(ABSENT, (1,)), ("f32", (1,)), ("f32", (1,))],
         ],
         ["u8"],
@@ -49,7 +49,7 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     ),
     "matmul": (
         [
-            *[("u8", (2, 5)), ("s8", (5, 3)), ("s32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (1,))],
+            *[("u8", (2, 5)), ("s8", (5, 3)), ("f32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (1,))],
             *[(ABSENT, (1,)), ("f32", (1,)), ("f32", (1,))],
         ],
         ["s8"],
@@ -65,18 +65,18 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     "quantize": ([("f32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["s8"], {"version": "2", "ranged": True}),
     "quantize, sums": ([("s32", (2, 3)), *[("f32", (1,))] * 4], ["u8"], {"ranged": True}),
     "finish_sums, real": (
-        [("s32", (2, 3)), ("s32", (3,)), (ABSENT, (1,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
+        [("s32", (2, 3)), ("f32", (3,)), (ABSENT, (1,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
         ["f32"],
         {**RELU, "data_type": "s8"},
     ),
     "range_weights": (
         [("f32", (3, 4)), ("f32", (3,)), ("f32", (1,)), ("f32", (1,))],
-        ["s8", "s32", "f32"],
+        ["s8", "f32", "f32"],
         {"data_type": "s8", "per_channel": True},
     ),
     "range_weights, of quantized ones": (
         [("s8", (3, 4)), ("s8", (3,)), *[("f32", (1,))] * 6],
-        ["s8", "s32", "f32"],
+        ["s8", "f32", "f32"],
         {"data_type": "s8", "fused": True},
     ),
     "range_of, symmetric": ([("f32", (1,))] * 2, ["f32", "f32"], {"of": "symmetric", "unsigned": True}),
@@ -124,7 +124,7 @@ def test_shapes_that_do_not_fit_are_refused(stem: str) -> None:
 
 
 def test_sums_and_their_bias() -> None:
-    (found,) = _run("finish_sums", np.int32([[1, 2**24 + 1, -5]]), np.int32([1, 1, 2]))
+    (found,) = _run("finish_sums", np.int32([[1, 2**24 + 1, -5]]), np.float32([1, 1, 2]))
     assert found.tolist() == [[2, 2**24, -3]]
 
 
@@ -178,7 +178,7 @@ def test_a_sum_of_another_type_keeps_its_bits() -> None:
     one, full = np.ones(1, np.float32), np.float32([127.5])
     arrays = [
         np.zeros((2, 3), np.int32),
-        np.zeros(3, np.int32),
+        np.zeros(3, np.float32),
         np.full((2, 3), 200, np.uint8),
         one,
         one,

@@ -87,7 +87,7 @@ def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
         "sums": np.full((1, 64), 1, np.int32),
         "data": np.float32([127.5]),
         "scales": np.full(64, 127.5 * 2.0**60, np.float32),
-        "bias": np.zeros(64, np.int32),
+        "bias": np.zeros(64, np.float32),
         "result": result,
         "other": np.full((1, 64), 3, np.int8),
         "other_range": other,
@@ -191,7 +191,7 @@ def test_weights_of_every_run(whole: bool, biased: bool) -> None:
         tensors = [Tensor(n, kind if i < 2 else "f32", s) for i, (n, s) in enumerate(zip(names, shapes, strict=True))]
         given = [i if biased or i not in (1, 6, 7) else None for i in range(len(shapes))]
         scales = () if whole or not per_channel else (4,)
-        tensors += [Tensor("q", "s8", (4, 5)), Tensor("wide", "s32", (4,)), Tensor("s", "f32", scales or (1,))]
+        tensors += [Tensor("q", "s8", (4, 5)), Tensor("wide", "f32", (4,)), Tensor("s", "f32", scales or (1,))]
         outputs = tuple(range(len(shapes), len(shapes) + 3))
         attributes: dict[str, Attribute] = {"data_type": data_type, "per_channel": per_channel, "fused": fused}
         node = Node(0, "range_weights", "_sg_mkldnn_conv", 1, attributes, tuple(given), outputs)

@@ -76,7 +76,7 @@ double greatest_of(const rules::Requantize& r) {
 // Whether rules in binary32 have one factor, with which no product leaves 30 bits.
 bool products_are_small(const rules::Requantize& r, double greatest) {
   return std::all_of(r.multipliers.begin(), r.multipliers.end(), [&](const rules::Multiplier& m) {
-    return m.second == 1 && (greatest + std::abs(static_cast<double>(m.addend))) * std::abs(m.factor) < 0x1p30;
+    return m.second == 1 && (greatest + std::abs(m.addend)) * std::abs(m.factor) < 0x1p30;
   });
 }
 
@@ -338,7 +338,7 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     const int lane = is_line(form) ? i % 8 / 2 : i % 4;
     group.slope[i] = static_cast<float>(m.factor);
     group.slope_rest[i] = m.second;
-    group.offset[i] = static_cast<float>(m.addend);
+    group.offset[i] = m.addend;
     group.scale[quarter][lane] = m.factor;
     Straight s;
     if (form == Form::binary64 || form == Form::binary32 || form == Form::product || !straight(r.rescale, m, s))

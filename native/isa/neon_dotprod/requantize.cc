@@ -88,7 +88,7 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     const rules::Multiplier& m = r.multipliers.data()[r.multipliers.size() == 1 ? 0 : columns[i]];
     group.factor[i] = m.factor;
     group.factor32[i] = static_cast<float>(m.factor);
-    group.addend[i] = static_cast<float>(m.addend);
+    group.addend[i] = m.addend;
     group.second[i] = m.second;
     group.multiplier[i] = static_cast<int32_t>(m.multiplier);
     if (form == Form::plain_one_step) {

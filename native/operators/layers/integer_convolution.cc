@@ -62,6 +62,7 @@ class UnfoldedConvolution final : public Kernel {
       : d_(read_spatial_axis(step, 'd')), h_(read_spatial_axis(step, 'h')), w_(read_spatial_axis(step, 'w')) {
     const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
     pairs_ = adds_in_pairs(step);
+    require(step.integers.count("pairs_by_tap") == 0, "pairs that begin anew at every tap");
     require(!pairs_ || (filter.constant == nullptr && in.type == Type::u8 && filter.type == Type::s8),
             "pairs of products of filters that are known, or unsigned");
     require(is_8bit(in.type) && is_8bit(filter.type) && in.dense() && filter.dense() && out.dense(),

@@ -130,14 +130,16 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
   rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? RowsOf::taps : RowsOf::lines;
-  bool whole_lines = rows_ == RowsOf::lines && window.dilation_w == 1;
+  const bool pairs = adds_in_pairs(step);
+  // Pairs of an odd number of channels begin anew at every tap: each is a segment, whose last word is filled up.
+  const bool anew = pairs && step.integers.count("pairs_by_tap") != 0;
+  bool whole_lines = rows_ == RowsOf::lines && window.dilation_w == 1 && !anew;
   segment_ = whole_lines ? window.filter_w * channels : channels;
   segments_ = whole_lines ? window.filter_d * window.filter_h : taps;
   depth_ = round_up(segment_, 4);
   // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
-  const bool pairs = adds_in_pairs(step);
-  if (pairs && segment_ % 2 != 0 && segments_ > 1) unfolded_ = round_up(segments_ * segment_, 4);
+  if (pairs && !anew && segment_ % 2 != 0 && segments_ > 1) unfolded_ = round_up(segments_ * segment_, 4);
 
   // Weights that need no bytes between segments are used as they are.
   const int64_t used = unfolded_ == 0 ? segment_ : segments_ * segment_, wide = unfolded_ == 0 ? depth_ : unfolded_;
@@ -241,7 +243,7 @@ void MatmulConvolution::find_rows(const Image& image, int64_t first, int64_t cou
       find_taps(image, z, y, x, stretch, rows + done);
     } else {
       const int64_t step = window_.stride_w * image.pixel;
-      const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
+      const int64_t across = segment_ == window_.in_c ? window_.filter_w : 1;
       for (int64_t s = 0; s < segments_; ++s) {
         const int64_t down = s / across, i = down % window_.filter_h, deep = down / window_.filter_h;
         const uint8_t* at = image.data + (z * window_.stride_d + deep * window_.dilation_d) * image.plane +

@@ -27,12 +27,21 @@ std::vector<float> reals(const Step& step, size_t input) {
 }
 
 // A constant bias, one per channel.
-std::vector<int32_t> bias(const Step& step, size_t input, int64_t channels) {
-  require(step.input(input).constant != nullptr, "ranges are known while running only");
-  std::vector<int32_t> found;
-  for (const int64_t value : step.input(input).integers()) found.push_back(static_cast<int32_t>(value));
+std::vector<float> bias(const Step& step, size_t input, int64_t channels) {
+  std::vector<float> found;
+  if (step.input(input).type == Type::f32) {
+    found = reals(step, input);
+  } else {
+    for (const int64_t value : step.input(input).integers()) found.push_back(static_cast<float>(value));
+  }
   require(static_cast<int64_t>(found.size()) == channels, "one bias per channel is needed");
   return found;
+}
+
+// What doubled results are multiplied by.
+float doubled(const std::string& rule, const char* plain, const char* twice) {
+  require(rule == plain || rule == twice, "no native rule for this slot");
+  return rule == twice ? 2.0f : 1.0f;
 }
 
 // max(|low|, |high|) of the range that two operands hold.
@@ -57,7 +66,7 @@ class ByChannel : public Kernel {
 
  protected:
   // Empty where the layer makes them while running.
-  std::vector<int32_t> late_bias(const Step& step, size_t input, Type type = Type::s32) const {
+  std::vector<float> late_bias(const Step& step, size_t input, Type type = Type::f32) const {
     const Operand& operand = step.input(input);
     if (operand.constant != nullptr) return bias(step, input, channels_);
     require(operand.type == type && operand.dense() && operand.elements == channels_, "one bias per channel is needed");
@@ -91,26 +100,28 @@ class AddBias final : public ByChannel {
   explicit AddBias(const Step& step)
       : ByChannel(step),
         bytes_(step.input(1).type == Type::s8),
-        bias_(late_bias(step, 1, bytes_ ? Type::s8 : Type::s32)) {
-    require(step.rule("add_bias") == "binary32_sum" && step.output().type == Type::s32, "no native rule for this slot");
+        bias_(late_bias(step, 1, bytes_ ? Type::s8 : Type::f32)),
+        unit_(doubled(step.rule("add_bias"), "binary32_sum", "binary32_doubled_sum")) {
+    require(step.output().type == Type::s32, "no native kernel for these types");
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
-    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const auto* bias = bias_.empty() ? reinterpret_cast<const float*>(run.inputs[1]) : bias_.data();
     const uint8_t* bytes = bytes_ && bias_.empty() ? run.inputs[1] : nullptr;
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const int32_t addend = bytes != nullptr ? bytes[channel] - 128 : bias[channel];
-      const int32_t sum = saturate_s32(static_cast<float>(acc[i]) + static_cast<float>(addend));
+      const float addend = bytes != nullptr ? static_cast<float>(bytes[channel] - 128) : bias[channel];
+      const int32_t sum = saturate_s32((static_cast<float>(acc[i]) + addend) * unit_);
       out[i] = relu_ ? std::max(sum, 0) : sum;
     });
   }
 
  private:
   bool bytes_;
-  std::vector<int32_t> bias_;
+  std::vector<float> bias_;
+  float unit_;
   bool relu_;
 };
 
@@ -130,19 +141,19 @@ class ToReal final : public ByChannel {
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
-    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const auto* bias = bias_.empty() ? reinterpret_cast<const float*>(run.inputs[1]) : bias_.data();
     const auto* scales = reinterpret_cast<const float*>(run.inputs[5]);
     const float inverse = 1.0f / (level_ / bittrue::reach(run, 3));
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const float sum = static_cast<float>(acc[i]) + static_cast<float>(bias[channel]);
+      const float sum = static_cast<float>(acc[i]) + bias[channel];
       const float real = sum * (inverse / scales[several_ ? channel : 0]);
       out[i] = relu_ && !(real > 0.0f) ? 0.0f : real;
     });
   }
 
  private:
-  std::vector<int32_t> bias_;
+  std::vector<float> bias_;
   float level_;
   bool relu_, several_;
 };
@@ -184,9 +195,9 @@ class WideSum final : public ByChannel {
         bias_(late_bias(step, 1)),
         level_(level(named(step, "data_type"))),
         other_level_(level(named(step, "other"))),
+        unit_(doubled(step.rule("layer_sum"), "fused_multiply_even", "fused_multiply_doubled_even")),
         flip_(flip_of(step.input(2).type)) {
     const Operand &other = step.input(2), &scales = step.input(5);
-    require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
     require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape,
             "no native kernel for these types");
     require(scales.type == Type::f32 && scales.dense() && (scales.elements == 1 || scales.elements == channels_),
@@ -199,22 +210,23 @@ class WideSum final : public ByChannel {
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
-    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const auto* bias = bias_.empty() ? reinterpret_cast<const float*>(run.inputs[1]) : bias_.data();
     const auto* scales = reinterpret_cast<const float*>(run.inputs[5]);
     const float data = level_ / bittrue::reach(run, 3), others = other_level_ / bittrue::reach(run, 8);
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const float total = static_cast<float>(acc[i]) + static_cast<float>(bias[channel]);
+      const float total = static_cast<float>(acc[i]) + bias[channel];
       const float factor = data * scales[several_ ? channel : 0] / others;
       const float value = relu_first_ ? std::max(total, 0.0f) : total;
-      const int32_t sum = saturate_s32(std::fma(static_cast<float>(run.inputs[2][i] - flip_), factor, value));
+      const float real = std::fma(static_cast<float>(run.inputs[2][i] - flip_), factor, value);
+      const int32_t sum = saturate_s32(real * unit_);
       out[i] = relu_last_ ? std::max(sum, 0) : sum;
     });
   }
 
  private:
-  std::vector<int32_t> bias_;
-  float level_, other_level_;
+  std::vector<float> bias_;
+  float level_, other_level_, unit_;
   int32_t flip_;
   bool several_, relu_first_, relu_last_;
 };
@@ -232,13 +244,13 @@ BITTRUE_OPERATOR(finish_sums, make_finish_sums)
 
 }  // namespace
 
-LayerSum::LayerSum(const Step& step, const CoreSet& cores, int64_t channels) : factors_(reals(step, 5)) {
+LayerSum::LayerSum(const Step& step, const CoreSet& cores, int64_t channels)
+    : bias_(bias(step, 1, channels)), factors_(reals(step, 5)) {
   const Operand& other = step.input(2);
   const Saturate saturate(named(step, "other"));
   require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
   require(other.type == named(step, "other") && other.shape == step.output().shape && is_8bit(step.output().type),
           "no native kernel for these types");
-  for (const int32_t addend : bias(step, 1, channels)) bias_.push_back(static_cast<float>(addend));
   if (factors_.size() == 1) factors_.assign(static_cast<size_t>(channels), factors_[0]);
   require(static_cast<int64_t>(factors_.size()) == channels, "one scale per channel is needed");
   const float data = level(named(step, "data_type")) / reach(step, 3);

@@ -26,7 +26,7 @@ class RangeWeights : public Kernel {
               "no native kernel for these operands");
     };
     holds(step.output(0), Type::s8, w.elements);
-    holds(step.output(1), Type::s32, channels_);
+    holds(step.output(1), Type::f32, channels_);
     holds(step.output(2), Type::f32, scales == 0 ? channels_ : scales);
     if (step.has_input(1)) holds(step.input(1), type, channels_);
     biased_ = step.has_input(1);
@@ -41,19 +41,21 @@ class RangeWeights : public Kernel {
   bool biased_ = false;
 };
 
-// Of real numbers: s = 127.5 / max |w|, of a channel or of all of them.
+// Of real numbers: s = 127.5 / max |w|, of a channel or of all of them; all of it may be halved.
 class RealRangeWeights final : public RangeWeights {
  public:
   explicit RealRangeWeights(const Step& step)
       : RangeWeights(step, Type::f32, step.integer("per_channel", 0, 1) != 0 ? 0 : 1),
         several_(step.integer("per_channel") != 0) {
-    require(step.rule("quantized_weights") == "binary32_half_levels", "no native rule for this slot");
+    const std::string& rule = step.rule("quantized_weights");
+    require(rule == "binary32_half_levels" || rule == "binary32_half_levels_halved", "no native rule for this slot");
+    unit_ = rule == "binary32_half_levels" ? 1.0f : 0.5f;
   }
 
   void run(const Run& run) const override {
     const auto* w = reinterpret_cast<const float*>(run.inputs[0]);
     const auto* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[1]) : nullptr;
-    auto* wide = reinterpret_cast<int32_t*>(run.outputs[1]);
+    auto* wide = reinterpret_cast<float*>(run.outputs[1]);
     auto* scales = reinterpret_cast<float*>(run.outputs[2]);
     const float data = data_scale(run);
     const Saturate saturate(Type::s8);
@@ -67,10 +69,10 @@ class RealRangeWeights final : public RangeWeights {
         if (addend != 0 && most < scale) scale = most;
       }
       for (int64_t k = c * depth_; k < (c + 1) * depth_; ++k) {
-        run.outputs[0][k] = static_cast<uint8_t>(saturate(w[k] * scale) + 128);
+        run.outputs[0][k] = static_cast<uint8_t>(saturate(w[k] * scale * unit_) + 128);
       }
-      wide[c] = saturate_s32(addend * (scale * data));
-      if (several_ || c == 0) scales[c] = scale;
+      wide[c] = static_cast<float>(saturate_s32(addend * (scale * data))) * unit_;
+      if (several_ || c == 0) scales[c] = scale * unit_;
       if ((c & 63) == 63) run.check();
     }
   }
@@ -87,6 +89,7 @@ class RealRangeWeights final : public RangeWeights {
   }
 
   bool several_;
+  float unit_;
 };
 
 // Of integers that have ranges of their own: the bias goes to units of the products.
@@ -101,11 +104,11 @@ class WholeRangeWeights final : public RangeWeights {
   }
 
   void run(const Run& run) const override {
-    auto* wide = reinterpret_cast<int32_t*>(run.outputs[1]);
+    auto* wide = reinterpret_cast<float*>(run.outputs[1]);
     float scale = 127.5f / reach(run, 4);
     std::memcpy(run.outputs[0], run.inputs[0], static_cast<size_t>(channels_ * depth_));
     if (!biased_) {
-      std::fill_n(wide, channels_, 0);
+      std::fill_n(wide, channels_, 0.0f);
     } else {
       const float data = data_scale(run);
       float factor = away_ ? data * scale / (127.5f / reach(run, 6)) : data * scale * reach(run, 6) / 127.5f;
@@ -126,7 +129,7 @@ class WholeRangeWeights final : public RangeWeights {
       for (int64_t c = 0; c < channels_; ++c) {
         const float product = static_cast<float>(run.inputs[1][c] - 128) * factor;
         if (!(std::fabs(product) < kTwo31 / 2)) throw Undefined();
-        wide[c] = static_cast<int32_t>(away_ ? std::round(product) : std::trunc(product));
+        wide[c] = away_ ? std::round(product) : std::trunc(product);
       }
     }
     std::memcpy(run.outputs[2], &scale, sizeof scale);

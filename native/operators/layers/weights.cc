@@ -158,7 +158,8 @@ const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int
 
 bool adds_in_pairs(const Step& step) {
   if (step.rule("accumulate") != "s16_pairs_s32_wrap") return false;
-  require(step.input(0).type == Type::u8 && step.input(1).type == Type::s8, "pairs of products of other types");
+  const Type x = step.input(0).type, w = step.input(1).type;
+  require(is_8bit(x) && is_8bit(w) && !(x == Type::s8 && w == Type::u8), "pairs of products of other types");
   return true;
 }
 

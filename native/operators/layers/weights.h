@@ -30,7 +30,8 @@ SignedWeights signed_weights(const Operand& weights, int64_t zero_point, bool as
 SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned = false,
                              bool as_stored = false);
 
-// Whether a step adds products of u8 values and s8 weights, inputs 0 and 1, up in pairs of 16 bits (MatmulSpec::pairs).
+// Whether a step adds products of values and weights, inputs 0 and 1, up in pairs of 16 bits (MatmulSpec::pairs): of values as
+// native memory keeps them, and of weights as `signed_weights` has them `as_stored`.
 // NoKernel where it does so with other types.
 bool adds_in_pairs(const Step& step);
 

@@ -63,9 +63,9 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
     addend, bound = step.arrays.get("addend"), step.accumulator
     if addend is None or step.rules["rescale"] != "binary32_add_multiply_even" or bound is None:
         return step, None
-    if not adds_exactly(step):
+    if not adds_exactly(step) or (addend != np.rint(addend)).any():
         return step, None
-    worst = bound.magnitude + int(np.abs(addend.astype(np.int64)).max(initial=0))
+    worst = bound.magnitude + int(np.abs(addend.astype(np.float64)).max(initial=0))
     if worst > _EXACT:
         return step, None
     arrays = {name: array for name, array in step.arrays.items() if name != "addend"}

@@ -31,7 +31,7 @@ _FORMS = (
 )
 _LAYERS, _OPERANDS = ("Convolution", "FullyConnected"), {"BatchNorm": 4, "elemwise_add": 1, "_plus": 1, "_Plus": 1}
 _PREPARED = ("_weights", "_bias", "_scales")
-_PREPARED_TYPES = ("s8", "s32", "f32")
+_PREPARED_TYPES = ("s8", "f32", "f32")
 
 
 def inside(source: Source, inner: Inner) -> Source:
@@ -134,9 +134,7 @@ def _convolution(source: Source) -> None:
         operands = [source.inputs[0], weights, wide, *ends[:2], scales, None, *result]
         (output,) = source.emit("conv", operands, [dtype], ["_output"], {**attributes, "ranged": True})
     else:
-        plain = not (bias or with_bn or with_sum or relu)
-        names = ["_output"] if plain else ["_sums"]
-        (output,) = source.emit("conv", [source.inputs[0], weights], ["s32"], names, {**attributes, "fused": True})
+        (output,) = source.emit("conv", [source.inputs[0], weights], ["s32"], ["_sums"], {**attributes, "fused": True})
         if with_sum:
             other = 2 + bias + 4 * with_bn
             flags: dict[str, Attribute] = {
@@ -147,8 +145,8 @@ def _convolution(source: Source) -> None:
             source.type(other, "s8")
             operands = [output, wide, source.inputs[other], *ends[:2], scales, *result, *ends[2:]]
             (output,) = source.emit("finish_sums", operands, [dtype], ["_output"], flags)
-        elif not plain:
-            output = add_bias(source, output, wide, relu)
+        else:
+            output = add_bias(source, output, wide, data, relu)
     source.give(output, *result)
 
 
@@ -245,7 +243,7 @@ def _fully_connected(source: Source) -> None:
         raise source.unsupported("BT-MXNET-LAYER", "sums of weights with a scale per channel have no range")
     levels = (127, 255) if data == "u8" else (127, 127)
     result = product_range(source, ends[:4], levels, LAYER_NAMES[1:])
-    source.give(acc if plain else add_bias(source, acc, wide, activated), *result)
+    source.give(acc if plain else add_bias(source, acc, wide, data, activated), *result)
 
 
 MAPPERS: Mappers = {

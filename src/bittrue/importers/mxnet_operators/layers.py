@@ -15,7 +15,7 @@ LAYER_NAMES = ("_output", "_min_output", "_max_output")
 
 
 def convolution_attributes(source: Source) -> dict[str, Attribute]:
-    """Windows and groups, as `conv` names them."""
+    """Windows and groups, as `conv` names them; where products are added in pairs, these begin anew at every tap."""
     kernel = source.integers("kernel")
     count = len(kernel)
     if not count:
@@ -32,6 +32,7 @@ def convolution_attributes(source: Source) -> dict[str, Attribute]:
         "groups": source.integer("num_group", 1),
         "auto_pad": "NOTSET",
         "channels_last": False,
+        "pairs_by_tap": True,
     }
 
 
@@ -68,9 +69,10 @@ def turned(source: Source, weights: int, dtype: str) -> int:
     return result
 
 
-def add_bias(source: Source, acc: int, bias: int, relu: bool = False, name: str = "_output") -> int:
-    """acc + bias as s32."""
-    (result,) = source.emit("finish_sums", [acc, bias], ["s32"], [name], {"relu_last": relu})
+def add_bias(source: Source, acc: int, bias: int, data: str, relu: bool = False) -> int:
+    """acc + bias as s32; `data`: the type of the layer's data."""
+    flags: dict[str, Attribute] = {"relu_last": relu, "data_type": data}
+    (result,) = source.emit("finish_sums", [acc, bias], ["s32"], ["_output"], flags)
     return result
 
 
@@ -110,7 +112,7 @@ def _convolution(source: Source) -> None:
     if bias:
         if source.type(2, "s8") != "s8":
             raise source.invalid("BT-NODE-TYPE", "the bias must be int8")
-        output = add_bias(source, output, source.inputs[2])
+        output = add_bias(source, output, source.inputs[2], data)
     source.give(output, *product_range(source, ends[:4], (127, 127), LAYER_NAMES[1:]))
 
 
@@ -132,8 +134,8 @@ def _fully_connected(source: Source) -> None:
         prepared = [source.inputs[1], source.inputs[2], *ends]
         attributes: dict[str, Attribute] = {"data_type": data, "fused": False}
         names = ["_weights", "_bias", "_scales"]
-        _, wide, _ = source.emit("range_weights", prepared, ["s8", "s32", "f32"], names, attributes)
-        output = add_bias(source, output, wide)
+        _, wide, _ = source.emit("range_weights", prepared, ["s8", "f32", "f32"], names, attributes)
+        output = add_bias(source, output, wide, data)
     levels = (127, 255) if data == "u8" else (127, 127)
     source.give(output, *product_range(source, ends[:4], levels, LAYER_NAMES[1:]))
 

@@ -8,11 +8,11 @@ _RUN = "run: random layers, with and without bias; docs/facts/mxnet.md 1 to 3"
 _FUSED = "run: random fused layers in all forms; docs/facts/mxnet.md 2"
 _SUMS = {"accumulate": "s32_wrap"}
 _LAYER = {**_SUMS, "rescale": "binary32_add_multiply_even", "store": "clamp_then_zero_point"}
-_RANGED = "s8|u8 s8 s32 f32 f32 f32 - f32 f32 -> s8|u8"
+_RANGED = "s8|u8 s8 f32 f32 f32 f32 - f32 f32 -> s8|u8"
 _VNNI = "exact with VNNI; processors without it add pairs of products in 16 bits"
 
 ROWS = (
-    Row("finish_sums", ("s32 s8|s32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
+    Row("finish_sums", ("s32 s8|f32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
     Row(
         "conv",
         ("u8 s8 -> s32",),
@@ -42,22 +42,22 @@ ROWS = (
     Row("matmul", (_RANGED,), _LAYER, _FUSED),
     Row(
         "finish_sums",
-        ("s32 s32 s8|u8 f32 f32 f32 f32 f32 f32 f32 -> s8|u8|s32",),
+        ("s32 f32 s8|u8 f32 f32 f32 f32 f32 f32 f32 -> s8|u8|s32",),
         {"layer_sum": "fused_multiply_even"},
         _FUSED,
     ),
-    Row("finish_sums", ("s32 s32 - f32 f32 f32 -> f32",), {}, _FUSED),
-    Row("range_weights", ("f32 -|f32 f32 f32 -> s8 s32 f32",), {"quantized_weights": "binary32_half_levels"}, _FUSED),
+    Row("finish_sums", ("s32 f32 - f32 f32 f32 -> f32",), {}, _FUSED),
+    Row("range_weights", ("f32 -|f32 f32 f32 -> s8 f32 f32",), {"quantized_weights": "binary32_half_levels"}, _FUSED),
     Row(
         "range_weights",
-        ("s8 -|s8 f32 f32 f32 f32 -|f32 -|f32 -> s8 s32 f32",),
+        ("s8 -|s8 f32 f32 f32 f32 -|f32 -|f32 -> s8 f32 f32",),
         {"quantized_bias": "binary32_rescale_away"},
         _FUSED,
         when=(("attribute_is", "fused", True),),
     ),
     Row(
         "range_weights",
-        ("s8 s8 f32 f32 f32 f32 f32 f32 -> s8 s32 f32",),
+        ("s8 s8 f32 f32 f32 f32 f32 f32 -> s8 f32 f32",),
         {"quantized_bias": "binary32_rescale_trunc"},
         _RUN,
     ),

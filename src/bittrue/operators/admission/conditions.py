@@ -283,13 +283,24 @@ def pairs_can_saturate(call: Call) -> bool:
     filters = call.input(1).value
     if filters is None:
         return True
-    signed = filters.reshape(-1, filters.shape[3]).astype(np.int64) - 128
-    return bool(accumulate.risky_pairs(signed).any())
+    return bool(accumulate.risky_pairs(_signed(filters).reshape(-1, filters.shape[3])).any())
+
+
+def _signed(quantized: np.ndarray) -> np.ndarray:
+    """Quantized values as kernels multiply them: 128 is taken off those of u8."""
+    return quantized.astype(np.int64) - (128 if quantized.dtype == np.uint8 else 0)
+
+
+def filter_pairs_can_saturate(call: Call) -> bool:
+    """Two neighbours in filters [M, ...], 128 taken off those of u8, can leave 16 bits when multiplied by u8."""
+    filters = call.input(1).value
+    return filters is None or bool(accumulate.risky_pairs(_signed(filters).reshape(len(filters), -1).T).any())
 
 
 def window_pairs_can_saturate(call: Call) -> bool:
     """Two neighbouring terms of windows of u8, times filters [M, C, taps...] of s8, can leave 16 bits, where taps count
-    before channels. One channel with one filter is multiplied alone, if all filters (zero points are input 6) have one.
+    before channels, or (attribute `pairs_by_tap`) within a tap. One channel with one filter is multiplied alone, if all
+    filters (zero points are input 6) have one.
     """
     filters, groups = call.input(1).value, int(call.attribute("groups"))
     if filters is None or not filters.size:
@@ -297,8 +308,31 @@ def window_pairs_can_saturate(call: Call) -> bool:
     points = call.input(6).value if call.has(6) else np.zeros(1, np.int8)
     if filters.shape[1] == 1 and filters.shape[0] == groups and points is not None and not np.ptp(points):
         return False
-    by_taps = filters.reshape(*filters.shape[:2], -1).swapaxes(1, 2).reshape(len(filters), -1)
+    by_taps = accumulate.tap_by_tap(_signed(filters), bool(call.node.attributes.get("pairs_by_tap")))
     return bool(accumulate.risky_pairs(by_taps.T).any())
+
+
+def single_filters(call: Call) -> bool:
+    """A convolution's filters [M, C, taps...] have one channel each, and a group of their own."""
+    filters = call.input(1).shape
+    return filters[1] == 1 and filters[0] == int(call.attribute("groups"))
+
+
+def filters_in_several_groups(call: Call) -> bool:
+    """A convolution's filters [M, C, taps...] have groups, and are not `single_filters`."""
+    return int(call.attribute("groups")) > 1 and not single_filters(call)
+
+
+def moved_window_sums_within(call: Call, largest: int, limit: int) -> bool:
+    """Windows of s8, 128 added, times filters [M, C, taps...] surely add up to no more than `limit`; filters that are
+    not known hold no more than `largest`.
+    """
+    shape, filters = call.input(1).shape, call.input(1).value
+    if filters is None:
+        return 255 * largest * prod(shape[1:]) <= limit
+    rows = filters.reshape(shape[0], -1).astype(np.int64)
+    ends = [np.maximum(sign * rows, 0).sum(axis=1).max(initial=0) for sign in (1, -1)]
+    return 255 * int(max(ends)) <= limit
 
 
 def column_pairs_can_saturate(call: Call) -> bool:
@@ -307,7 +341,8 @@ def column_pairs_can_saturate(call: Call) -> bool:
     if columns is None or columns.ndim < 2:
         return True
     turned = call.node.attributes.get("transpose_b", False)
-    return bool(accumulate.risky_pairs(columns.swapaxes(-1, -2) if turned else columns).any())
+    signed = _signed(columns)
+    return bool(accumulate.risky_pairs(signed.swapaxes(-1, -2) if turned else signed).any())
 
 
 def rescaled_within_32_bits(call: Call) -> bool:
@@ -561,6 +596,10 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "blocks_interleave": blocks_interleave,
     "broadcast_form": broadcast_form,
     "column_pairs_can_saturate": column_pairs_can_saturate,
+    "filter_pairs_can_saturate": filter_pairs_can_saturate,
+    "filters_in_several_groups": filters_in_several_groups,
+    "single_filters": single_filters,
+    "moved_window_sums_within": moved_window_sums_within,
     "constant_inputs": constant_inputs,
     "counts_within": counts_within,
     "declared_rank": declared_rank,

@@ -104,8 +104,9 @@ def proven_bound(call: Call, weight_sums: np.ndarray | int, span: int, bias: Ope
         magnitude = magnitude + (
             -bias.type.minimum if bias.value is None else abs(bias.value.reshape(-1).astype(number))
         )
-    worst = int(magnitude.max(initial=0))
-    return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
+    worst, rule = int(magnitude.max(initial=0)), accumulate.RULES[call.rules["accumulate"]]
+    # Where something is lost before the register, it does not hold the sum, however small that is.
+    return Bound(worst, worst > rule.limit or rule.lost is not None)
 
 
 def finish_accumulator(rule: str, bound: Bound | None, exact: np.ndarray) -> np.ndarray:

@@ -59,9 +59,6 @@ def lower(call: Call) -> Lowered:
     else:
         sums = np.asarray(taps * signed_span(weights, weight_zero_point))
     bound = proven_bound(call, sums, span, call.input(2) if call.has(2) else None)
-    if accumulate.RULES[call.rules["accumulate"]].lost is not None:
-        # Where something is lost before the register, it does not hold the sum, however small that is.
-        bound = replace(bound, wraps=True)
     return Lowered(
         parameters={
             **spatial_parameters(windows),

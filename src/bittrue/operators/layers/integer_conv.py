@@ -62,6 +62,9 @@ def lower(call: Call) -> Lowered:
     known: dict[str, Attribute] = {"dtype": dtype.name, "ranged": ranged}
     if ranged:
         known["data_type"] = call.input(0).dtype
+    odd = call.input(1).shape[1] % 2 != 0
+    if odd and accumulate.RULES[call.rules["accumulate"]].lost and call.node.attributes.get("pairs_by_tap"):
+        known["pairs_by_tap"] = True
     if "store" in call.rules:
         known |= {"low": dtype.minimum, "high": dtype.maximum}
     # Sums are stored as they are: what scale their tensor has is for those behind.
@@ -95,7 +98,7 @@ def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray
     """What sums lose in pairs, if the rule says so: of unfolded quantized values [groups, K, positions], [groups, O,
     positions].
 
-    The u8 factor of such a product is the left one: the weights, [O, channels and taps], where x is `signed`, or
+    The u8 factor of such a product is the left one: the weights, [O, channels and taps], where x alone is `signed`, or
     windows, [positions, taps and channels]. There, one channel with one filter is multiplied on its own, without pairs,
     unless filters have different zero points.
     """
@@ -107,11 +110,13 @@ def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray
     if signed:
         left = weights.reshape(groups, filters, -1)
         return lambda columns: lost(left, columns)
-    right = weights.reshape(groups, filters, depth, -1).transpose(0, 3, 2, 1).reshape(groups, -1, filters)
+    anew = bool(step.parameters.get("pairs_by_tap"))
+    right = accumulate.tap_by_tap(weights, anew).reshape(groups, filters, -1).swapaxes(1, 2)
 
     def of_windows(columns: np.ndarray) -> np.ndarray:
-        by_taps = columns.reshape(groups, depth, -1, columns.shape[2]).swapaxes(1, 2).reshape(columns.shape)
-        return lost(by_taps.swapaxes(1, 2), right).swapaxes(1, 2)
+        windows = columns.reshape(groups, depth, -1, columns.shape[2])
+        left = [accumulate.tap_by_tap(np.moveaxis(of_group, 2, 0), anew) for of_group in windows]
+        return lost(np.stack(left), right).swapaxes(1, 2)
 
     return of_windows
 
@@ -123,8 +128,10 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
     work_type = product_type(limit)
     groups, filters, zero_point = step["groups"], weights.shape[0], step["input_zero_point"]
     points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
-    lost = _lost(step, x.dtype == np.int8, weights)
-    more = None if lost is None else lambda columns: -lost(columns + work_type.type(zero_point))
+    signed = x.dtype == np.int8
+    lost = _lost(step, signed and weights.dtype == np.uint8, weights)
+    unsigned = work_type.type(zero_point + (128 if signed and weights.dtype == np.int8 else 0))
+    more = None if lost is None else lambda columns: -lost(columns + unsigned)
     matrices = centered(step, weights, points, work_type).reshape(groups, filters // groups, -1)
     for n, image in enumerate(_five(x)):
         pixels = centered(step, image, zero_point, work_type)

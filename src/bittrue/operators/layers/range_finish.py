@@ -1,6 +1,6 @@
 """finish_sums: what becomes of a layer's sums [N, O, ...] over tensors with ranges.
 
-Operands: acc (s32), bias (s32 or s8 [O]), another tensor; low and high of x, scales of w, low and high of the result,
+Operands: acc (s32), bias (f32 or s8 [O]), another tensor; low and high of x, scales of w, low and high of the result,
 low and high of the other tensor. To s32 without ranges: acc + bias. To f32: v = f32(f32(acc) + f32(bias)) * f, f of
 range_operands. With another tensor: y = store(fma(other, f32(s_y / s_other), v)); results that are sums themselves,
 s32, have f = 1 and s_y = f32(s_x * s_w). Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and

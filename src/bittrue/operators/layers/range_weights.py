@@ -2,8 +2,8 @@
 
 fold_normalization: w [O, ...], gamma, beta, mean, variance and bias (may be absent) [O]: w and bias, all f32.
 range_weights: w, bias (may be absent), low and high of the data; where w and bias are s8 and not f32, low and high of
-w and of the bias: quantized values s8, bias s32, scales f32 [O] or [1]. Attributes: `data_type`, the type of the data,
-and `per_channel` for real weights.
+w and of the bias: quantized values s8, bias in units of the products f32, scales f32 [O] or [1]. Attributes:
+`data_type`, the type of the data, and `per_channel` for real weights.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [quantized.reshape(w.shape), wide, scales.astype(np.float32)]
     own = ends_of(inputs, 4)
     if bias is None:
-        return [w, np.zeros(w.shape[0], np.int32), np.array([scale_of(own, "s8")], np.float32)]
+        return [w, np.zeros(w.shape[0], np.float32), np.array([scale_of(own, "s8")], np.float32)]
     return list(BIAS[step.rules["quantized_bias"]](w, bias, (data, own, ends_of(inputs, 6)), step["data_type"]))
 
 

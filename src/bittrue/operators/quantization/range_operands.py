@@ -64,7 +64,8 @@ def range_multiplier(
     result: Sequence[Any],
     bias: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """What `rescale` needs of a layer's ranges: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y.
+    """What `rescale` needs of a layer's ranges: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y; and
+    the bias, in units of the sums.
 
     Every s counts quantized values per unit; `known` says the types, `data_type` and `dtype`. ValueError where a
     multiplier is not finite.
@@ -77,5 +78,5 @@ def range_multiplier(
         factor = ((np.float32(1) if twice else to_result) / from_data) / scales
     if not (np.isfinite(factor).all() and np.isfinite(to_result)):
         raise ValueError("the ranges give no finite multiplier: one of them is empty, infinite or no number")
-    arrays = {"factor": factor.astype(np.float32), "addend": bias.astype(np.int32)}
+    arrays = {"factor": factor.astype(np.float32), "addend": bias.astype(np.float32)}
     return {**arrays, "second": np.array([to_result], np.float32)} if twice else arrays
