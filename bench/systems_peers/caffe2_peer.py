@@ -177,7 +177,9 @@ def main() -> None:
         return found
 
     version = torch.__version__
-    described = {"title": f"Caffe2 of PyTorch {version}", "model": str(folder / "predict_net.pb"), "numerics": "caffe2"}
+    # Its kernels follow the processor.
+    numerics = "caffe2" if "vnni" in Path("/proc/cpuinfo").read_text() else "caffe2-avx2"
+    described = {"title": f"Caffe2 of PyTorch {version}", "model": str(folder / "predict_net.pb"), "numerics": numerics}
     answer(folder, image, run, described)
 
 

@@ -20,6 +20,7 @@ RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded"
 FOLDERS = (
     "caffe2",
     "caffe2-dnnlowp",
+    "caffe2-avx2",
     "mxnet",
     "mxnet-avx2",
     "mxnet_pointwise",

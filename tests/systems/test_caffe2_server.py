@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
+from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import InvalidModelError, UnsupportedError
 from bittrue.importers import read_model
 from bittrue.importers.caffe2_schema import messages
@@ -121,6 +122,17 @@ def test_recorded_operators(record_property: Any) -> None:
     for executor, outcome in replays(RECORDED, EXECUTORS).items():
         assert outcome.passed, outcome.to_dict()["unequal"][:3]
         record_property("compared", f"caffe2-dnnlowp: {outcome.equal} recorded operators equal ({executor})")
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_recorded_operators_of_a_processor_without_vnni(executor: str) -> None:
+    """Layers alone differ: neighbouring products of a filter saturate in pairs, in every group."""
+    folder = RECORDED.with_name("caffe2-avx2")
+    for numerics in (None, "caffe2-avx2"):
+        result = replay(folder, numerics, executor=executor)
+        assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+        assert len(result.outcomes) == 68
+    assert replay(folder, "caffe2-dnnlowp", executor=executor).equal < 34
 
 
 @st.composite

@@ -24,7 +24,7 @@ _LAYERS = frozenset(
     "Int8Conv Int8ConvRelu Int8ConvTranspose Int8FC Int8FCRelu Int8Gather Int8SpatialBN Int8SpatialBNRelu".split()
 )
 _FILLS = {"Int8GivenTensorFill": "u8", "Int8GivenIntTensorFill": "s32"}
-_SERVER, _SERVER_NUMERICS = "DNNLOWP", "caffe2-dnnlowp"
+_SERVER, _SERVER_NUMERICS = "DNNLOWP", {"": "caffe2-dnnlowp", "avx2": "caffe2-dnnlowp-avx2"}
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,17 @@ class _Call:
 
 
 def trial(case: Case) -> Trial:
-    """A net of one operator, or of the operators that ``nodes`` lists, whose results are all outputs."""
+    """A net of one operator, or of the operators that ``nodes`` lists, whose results are all outputs.
+
+    Field ``processor`` of a case is ``avx2`` where that of the engine DNNLOWP had no VNNI.
+    """
     parts = _Parts(case)
     predict, init = parts.nets()
     model = read_model(predict.SerializeToString(), init.SerializeToString())
     feeds = [given.value for given in parts.inputs if given.name not in parts.constants]
-    return _with_parameters(model, feeds, parts.outputs, parts.calls)
+    server = len(parts.calls) == 1 and parts.calls[0].engine == _SERVER
+    numerics = _SERVER_NUMERICS.get(str(case.fields.get("processor", ""))) if server else None
+    return _with_parameters(model, feeds, parts.outputs, numerics)
 
 
 def nets(case: Case) -> tuple[Any, Any]:
@@ -171,7 +176,7 @@ def _argument(argument: Any, name: str, value: Any, place: str) -> None:
 
 
 def _with_parameters(
-    model: ModelFile, feeds: Sequence[np.ndarray], outputs: Sequence[Recorded], calls: Sequence[_Call]
+    model: ModelFile, feeds: Sequence[np.ndarray], outputs: Sequence[Recorded], numerics: str | None
 ) -> Trial:
     """The trial, with scale and zero point of every quantized output as further outputs."""
     graph = model.graphs[0]
@@ -195,5 +200,4 @@ def _with_parameters(
             tensors.append(Tensor(name, dtype.name, value.shape, data=value))
             expected.append(Recorded(name, dtype, right))
     graph = replace(graph, tensors=tuple(tensors), outputs=tuple(results))
-    server = len(calls) == 1 and calls[0].engine == _SERVER
-    return Trial(replace(model, graphs=(graph,)), feeds, expected, numerics=_SERVER_NUMERICS if server else None)
+    return Trial(replace(model, graphs=(graph,)), feeds, expected, numerics=numerics)

@@ -196,7 +196,8 @@ def _fully_connected(source: Source) -> None:
     if source.engine == SERVER and source.integer("dequantize_output", 0):
         # Integers as biases are left out there.
         bias = source.inputs[2] if source.tensor(2).dtype == "f32" else None
-        _real_product(source, (rows, source.inputs[1], bias), {"transpose_b": True, "matrices": True}, activation)
+        product: dict[str, Attribute] = {"transpose_b": True, "matrices": True, "constant": True}
+        _real_product(source, (rows, source.inputs[1], bias), product, activation)
         return
     attributes: dict[str, Attribute] = {
         "activation": activation,
@@ -295,13 +296,13 @@ def _roi_align(source: Source) -> None:
 def _batch_product(source: Source) -> None:
     source.expect(2)
     in_u8(source, 0, 1)
-    # Whether the second operand stays the same, which is a promise for the engine's speed.
+    # Whether the second operand stays the same: a promise for the engine's speed, which chooses the kernel.
     constant = bool(source.integer("constant_B", 0))
     turned: dict[str, Attribute] = {
         f"transpose_{side}": bool(source.integer(f"trans_{side}", 0)) for side in ("a", "b")
     }
     # Vectors and unequal ranks need argument `broadcast`, which is not read.
-    turned["most_axes"] = 8
+    turned |= {"most_axes": 8, "constant": constant}
     parameters = source.requested()
     if source.integer("dequantize_output", 0):
         if not constant:

@@ -9,7 +9,7 @@ import numpy as np
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...graph import DATA_TYPES
 from ...records import replace
-from ...rules import store
+from ...rules import accumulate, store
 from ..core.accumulator import (
     finish_accumulator,
     fused_range,
@@ -162,10 +162,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     work_type = product_type(bound)
     rows = x.reshape(-1, weights.shape[1]).astype(work_type) - work_type.type(step["input_zero_point"])
     acc = np.empty((len(rows), len(weights)), np.int64)
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
     units = max(1, _BLOCK // weights.shape[1])
     for first in range(0, len(weights), units):
         block = weights[first : first + units].astype(work_type) - work_type.type(step["weight_zero_point"])
         acc[:, first : first + units] = exact_matmul(rows, block.T, bound)
+        if lost is not None:
+            acc[:, first : first + units] -= lost(x.reshape(rows.shape), weights[first : first + units].T)
     if bias is not None:
         acc += bias.reshape(-1).astype(np.int64)
     acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)

@@ -15,7 +15,7 @@ from ...arithmetic import floats
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...arithmetic.ordered_sums import add_products
 from ...graph import Attribute, data_type
-from ...rules import scale_back, store, sum_of_products
+from ...rules import accumulate, scale_back, store, sum_of_products
 from ..core.accumulator import (
     finish_accumulator,
     fused_range,
@@ -195,10 +195,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
     out = np.empty(shape, dtype)
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
     for index in np.ndindex(*shape[:-2]):
         x = left[index].astype(work_type) - work_type.type(step["input_zero_point"])
         y = right[index].astype(work_type) - work_type.type(step["weight_zero_point"])
         acc = exact_matmul(x, y, bound).astype(np.int64)
+        if lost is not None:
+            acc -= lost(left[index], right[index])
         acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
         out[index] = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
     return [out]
