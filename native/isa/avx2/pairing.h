@@ -23,12 +23,16 @@ class Pairing {
     for (int64_t i = 0; i < count; ++i) {
       if (paired[i] != 0) continue;
       while (end > i + 1 && paired[end - 1] != 0) --end;
+      __m256i room[bytes / 32];
+      for (int k = 0; k < bytes / 32; ++k) {
+        room[k] = _mm256_subs_epu8(_mm256_set1_epi8(static_cast<char>(most)), load32(loads(order[i]) + 32 * k));
+      }
       int64_t partner = -1;
       int tries = 0;
       for (int64_t j = end - 1; j > i && partner < 0 && tries < kTries; --j) {
         if (paired[j] != 0) continue;
         ++tries;
-        if (fit(loads(order[i]), loads(order[j]))) partner = j;
+        if (fit(loads(order[j]), room)) partner = j;
       }
       if (partner < 0) {
         steps[--singles] = order[i];
@@ -45,12 +49,10 @@ class Pairing {
  private:
   static constexpr int kTries = 64;  // partners that a step looks at
 
-  static bool fit(const uint8_t* first, const uint8_t* second) {
-    __m256i over = _mm256_setzero_si256();
-    for (int i = 0; i < bytes; i += 32) {
-      const __m256i room = _mm256_subs_epu8(_mm256_set1_epi8(static_cast<char>(most)), load32(second + i));
-      over = _mm256_or_si256(over, _mm256_subs_epu8(load32(first + i), room));
-    }
+  static bool fit(const uint8_t* loads, const __m256i* room) {
+    __m256i over = _mm256_subs_epu8(load32(loads), room[0]);
+    for (int k = 1; k < bytes / 32; ++k)
+      over = _mm256_or_si256(over, _mm256_subs_epu8(load32(loads + 32 * k), room[k]));
     return _mm256_testz_si256(over, over) != 0;
   }
 

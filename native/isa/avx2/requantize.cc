@@ -155,9 +155,9 @@ class Proof {
     }
   }
 
-  __attribute__((noinline)) bool holds(Group* group) const {
+  // `steps`: memory for one of each value.
+  __attribute__((noinline)) bool holds(AlignedArray<Step>& steps, Group* group) const {
     const auto greatest = static_cast<int32_t>(choice_.greatest);
-    AlignedArray<Step> steps(choice_.high - choice_.low + 1);
     int64_t count = 0;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
       if (!find(value, greatest, steps.data()[count++])) return false;
@@ -303,10 +303,10 @@ class Proof {
   alignas(32) double slope_[16], inverse_[16];
 };
 
-bool prove(const Choice& choice, Group& group) {
+bool prove(const Choice& choice, AlignedArray<Step>& steps, Group& group) {
   const Group exact = group;
-  return choice.form == Form::line ? Proof<Form::line>(choice, exact).holds(&group)
-                                   : Proof<Form::line_by_sign>(choice, exact).holds(&group);
+  return choice.form == Form::line ? Proof<Form::line>(choice, exact).holds(steps, &group)
+                                   : Proof<Form::line_by_sign>(choice, exact).holds(steps, &group);
 }
 
 }  // namespace
@@ -377,8 +377,9 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const Choice& choi
   const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint && choice_.greatest < 0x1p30;
   if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;
   const RoundingMode mode(choice_.form);
+  AlignedArray<Step> steps(choice_.high - choice_.low + 1);
   bool proven = true;
-  for (int64_t i = 0; i < groups && proven; ++i) proven = prove(choice_, groups_.data()[i]);
+  for (int64_t i = 0; i < groups && proven; ++i) proven = prove(choice_, steps, groups_.data()[i]);
   if (proven) choice_.prove();
 }
 
