@@ -45,7 +45,8 @@ class RealSoftmax final : public Kernel {
     if (lanes_ != 8) return;
     // Which of several NaNs is kept depends on the order inside of vectors; the reference has it.
     bool nan = false;
-    for (int64_t row = 0; row < rows_; ++row) nan |= std::isnan(reinterpret_cast<float*>(run.outputs[0])[row * length_]);
+    for (int64_t row = 0; row < rows_; ++row)
+      nan |= std::isnan(reinterpret_cast<float*>(run.outputs[0])[row * length_]);
     if (nan) throw Undefined();
   }
 
