@@ -27,8 +27,8 @@ case. Seconds are those of two cores that other work shared; they say what to ex
 
 The devices ran on: {processor}. Where a runtime computes other bits on other processors, the
 rows of its numerics say so (`bittrue numerics show xnnpack --operator mean`). On AVX2
-`litert:xnnpack` is off in one element each of MEAN and SUM, of the case `saturation/010`: its 66,001 values are added
-up in 32 lanes of 16 bits that wrap, which gives 45 for 96, as the row's limit says (docs/facts/xnnpack.md 3.17).
+`litert:xnnpack` has the bits of `xnnpack-avx2`: from `xnnpack` it is off in one element each of MEAN and SUM, of the
+case `saturation/010`, whose 66,001 values are added up in lanes of 16 bits that wrap (docs/facts/xnnpack.md 3.17).
 """
 # What a device does otherwise is named in cells up to this length.
 _LONGEST = 60

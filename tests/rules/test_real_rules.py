@@ -197,6 +197,16 @@ def test_row_sums_are_told_apart() -> None:
         expected = sum(exact.wrap_s16(lane) for lane in lanes) + 127 * (columns % 8)
         assert row_sums.RULES["s16_lanes_of_eight"](weights).tolist() == [expected]
         assert row_sums.RULES["exact"](weights).tolist() == [127 * columns]
+    for columns in (100, 8256, 8320, 9000, 16384, 16449, 40000):
+        row = np.random.default_rng(columns).integers(100, 128, columns)
+        found = 0
+        for begin in range(0, columns, 1 << 14):
+            end = min(begin + (1 << 14), columns // 64 * 64)
+            sums = [0] * 48
+            for k in range(begin, min(begin + (1 << 14), columns)):
+                sums[(k - begin) // 2 % 32 if k < end else 32 + k % 64 // 2 % 16] += int(row[k])
+            found += sum(exact.wrap_s16(lane) for lane in sums)
+        assert row_sums.RULES["s16_pairs_in_32_lanes"](row[None]).tolist() == [found]
     assert expected != 127 * 4100
 
 

@@ -120,7 +120,7 @@ class AffineBytes final : public Kernel {
   uint32_t moved_ = 0;
 };
 
-// The same of s8 values with s16_lanes_s32_wrap: neighbours are added up in lanes of 16 bits.
+// The same of s8 values with s16_pairs_in_32_lanes: neighbours are added up in lanes of 16 bits.
 class LaneSums final : public Kernel {
  public:
   explicit LaneSums(const Step& step)
@@ -495,9 +495,10 @@ bool is_affine(const std::string& rule) {
 }
 
 std::unique_ptr<Kernel> make_affine(const Step& step, const CoreSet& cores) {
-  if (step.rule("accumulate") == "s16_lanes_s32_wrap") return std::make_unique<LaneSums>(step);
   require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
-  return std::make_unique<AffineBytes>(step, cores);
+  if (step.rules.count("row_sums") == 0) return std::make_unique<AffineBytes>(step, cores);
+  require(step.rule("row_sums") == "s16_pairs_in_32_lanes", "no native rule for this slot");
+  return std::make_unique<LaneSums>(step);
 }
 
 int64_t count_of(const Step& step) {

@@ -46,7 +46,7 @@ def _of_sums(row: Row) -> Iterator[Row]:
     yield replace(
         exact,
         where=("s8",),
-        rules={**row.rules, "accumulate": "s16_lanes_s32_wrap"},
+        rules={**row.rules, "row_sums": "s16_pairs_in_32_lanes"},
         evidence=_RUN,
         when=(*row.when, ("adds_more_neighbours", _MOST_NEIGHBOURS)),
     )

@@ -17,8 +17,6 @@ from ..records import dataclass
 class AccumulateRule:
     """`limit`: largest magnitude that is certainly kept; `finish` maps the exact sum to what the register holds.
 
-    `rows`, where what lies side by side is added up in something narrower first: quantized values [rows, elements] to
-    one sum per row; `finish` then holds for what these add up to.
     `lost`, where products of u8 and s8 values are added up in something narrower first: what exact sums exceed such
     ones by, for quantized values x[..., M, K] and w[..., K, N]; `limit` then says nothing.
     """
@@ -27,7 +25,6 @@ class AccumulateRule:
     finish: Callable[[np.ndarray], np.ndarray]
     formula: str
     lost: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
-    rows: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 _S16_MIN, _S16_MAX = -(2**15), 2**15 - 1
@@ -92,25 +89,6 @@ def lost_to_s16_pairs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return total
 
 
-def _in_s16_lanes(rows: np.ndarray) -> np.ndarray:
-    """Sums of rows whose pairs of neighbours take turns in 32 lanes of 16 bits, 16,384 values at a time; what is left
-    of whole 64 at the end has 16 lanes for itself.
-
-    >>> _in_s16_lanes(np.full((1, 8320), 127)).tolist(), 8320 * 127
-    ([-1040512], 1056640)
-    """
-    length = rows.shape[1]
-    total = np.zeros(len(rows), np.int64)
-    whole = length - length % 64
-    for begin in [*range(0, whole, 1 << 14), whole]:
-        piece = rows[:, begin : min(begin + (1 << 14), whole) if begin < whole else length].astype(np.int64)
-        lanes = 32 if begin < whole else 16
-        piece = np.pad(piece, ((0, 0), (0, -piece.shape[1] % (2 * lanes))))
-        sums = piece.reshape(len(rows), -1, lanes, 2).sum(axis=(1, 3))
-        total += fixed_point.wrap_s16(sums).sum(axis=1)
-    return total
-
-
 def _nearest_binary32(exact: np.ndarray) -> np.ndarray:
     return exact.astype(np.float32).astype(np.int64)
 
@@ -124,13 +102,6 @@ RULES: dict[str, AccumulateRule] = {
         "sums of two neighbouring products of u8 and s8 values are clamped to 16 bits, all else is modulo 2^32; where "
         "both are s8, 128 is added to the first ones, where both are u8, it is taken off the second ones",
         lost_to_s16_pairs,
-    ),
-    "s16_lanes_s32_wrap": AccumulateRule(
-        2**31 - 1,
-        fixed_point.wrap_s32,
-        "pairs of neighbours in 32 lanes of 16 bits that wrap, in turn, 16,384 values at a time, what whole 64 leave "
-        "in 16 such lanes; all else is modulo 2^32",
-        rows=_in_s16_lanes,
     ),
     "binary32": AccumulateRule(
         2**24,

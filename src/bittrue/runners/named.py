@@ -15,7 +15,7 @@ from .base import Opened, Peer
 from .litert import LITERT, RESOLVERS, open_litert
 from .onnxruntime import LEVELS, ONNXRUNTIME, Settings, open_onnxruntime
 from .openvino import OPENVINO
-from .processor import numerics_here, onnxruntime_here
+from .processor import onnxruntime_here
 from .sides import choice, number, query_options
 
 # Names of options that follow the question mark.
@@ -57,7 +57,7 @@ def choose(name: str, options: Mapping[str, str]) -> Chosen:
         resolver = choice(options, _RESOLVER, tuple(RESOLVERS), "builtin_ref")
         kernels, numerics, words = RESOLVERS[resolver]
         peer = replace(LITERT, prepare=open_litert(resolver))
-        return Chosen(peer, f"LiteRT {peer.version()}, {words} ({kernels})", threads, numerics_here(numerics))
+        return Chosen(peer, f"LiteRT {peer.version()}, {words} ({kernels})", threads, numerics)
     if name == "ort":
         level, disable = choice(options, "level", tuple(LEVELS), "all"), options.get("disable", "")
         integers = choice(options, "integers", ("1", "0"), "1") == "1"

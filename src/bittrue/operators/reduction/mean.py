@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...records import replace
-from ...rules import accumulate, lanes, mean, order, read_as, rescale, scale_form, shift_count, store
+from ...rules import accumulate, lanes, mean, order, read_as, rescale, row_sums, scale_form, shift_count, store
 from ..core.accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from ..core.functions import MEAN, SUM
@@ -143,13 +143,13 @@ def lower_sum(call: Call) -> Lowered:
 
 def _total(step: Step, x: np.ndarray) -> np.ndarray:
     """Exact 64-bit sums minus the zero points; the accumulator's width is applied."""
-    rule = accumulate.RULES[step.rules["accumulate"]] if "accumulate" in step.rules else None
-    if rule is not None and rule.rows is not None:
-        parts = rule.rows(row_major(x, step["axes"]).reshape(-1, neighbours(x.shape, step["axes"])))
+    if "row_sums" in step.rules:
+        add = row_sums.RULES[step.rules["row_sums"]]
+        parts = add(row_major(x, step["axes"]).reshape(-1, neighbours(x.shape, step["axes"])))
         total = parts.reshape(math.prod(step["shape"]), -1).sum(axis=1).reshape(step["shape"])
     else:
         total = np.add.reduce(x, axis=step["axes"], dtype=np.int64).reshape(step["shape"])
-    if rule is None:
+    if "accumulate" not in step.rules:
         return total
     return finish_accumulator(step.rules["accumulate"], step.accumulator, total - step["total_zero_point"])
 
@@ -226,6 +226,7 @@ OPERATORS = (
             "order",
             "real_sum",
             "rescale",
+            "row_sums",
             "shift_count",
             "start",
             "store",
@@ -251,6 +252,7 @@ OPERATORS = (
             "read_as",
             "real_sum",
             "rescale",
+            "row_sums",
             "shift_count",
             "start",
             "store",
