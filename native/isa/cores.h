@@ -305,6 +305,7 @@ struct RowsOf {
   const RealSpot* spots = &kOnlySpot;  // panels that all rows meet
   int64_t spot_count = 1;
   int64_t part = 1;           // terms of a sum
+  int64_t gap = 0;            // numbers between a row's terms of one sum and those of the next
   T factor = 1;               // of such a sum
   const T* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds
   int64_t begins_stride = 0;
@@ -312,7 +313,8 @@ struct RowsOf {
   T low = -__builtin_inff(),
     high = __builtin_inff();  // then results are raised to the one and lowered to the other
   // Of run_placed:
-  const int64_t* places = nullptr;  // [depth]
+  const int64_t* places = nullptr;          // [depth]
+  int64_t from = 0, to = int64_t{1} << 62;  // terms of every sum that are added; the others are zeros
 };
 
 using RealRows = RowsOf<float>;

@@ -93,7 +93,9 @@ struct RealTiles {
     const Real* const starts = (begun ? rows.sums : rows.begins) + first * stride;
     Real* const outs = rows.sums + first * rows.stride;
     const Real* x[kRows];
-    unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = rows.rows[first + r]; });
+    const int64_t low = kPlaced ? begin + rows.from : begin, high = kPlaced ? std::min(end, begin + rows.to) : end;
+    const int64_t skipped = begin / rows.part * rows.gap;
+    unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = rows.rows[first + r] + skipped; });
     Vector odd = {};
     for (const RealSpot *spot = rows.spots, *last = spot + rows.spot_count; spot != last; ++spot) {
       Vector sums[kRows][kVectors];
@@ -104,7 +106,7 @@ struct RealTiles {
       const auto at = [&](int64_t k) __attribute__((always_inline)) {
         return kPlaced ? own + rows.places[k] : own + k * (kVectors * kLanes);
       };
-      for (int64_t k = begin; k < end; ++k) add_term(x, k, at(k), sums);
+      for (int64_t k = low; k < high; ++k) add_term(x, k, at(k), sums);
       const Real* const from = starts + (stride == 0 ? 0 : spot->out);
       const Vector factor = rows.factor - Vector{};
       if (!bare) {

@@ -96,27 +96,42 @@ void check_matmul_of(Context& context, const MatmulOf<T>& core) {
     if (random.one_in(2)) rows.biases = biases.data();
     if (random.one_in(2)) rows.low = random.one_in(2) ? T{0} : T{-1.5};
     if (random.one_in(2)) rows.high = 6.0f;
-    expected.assign(made.data(), made.data() + made.count());
-    bool finite = true;
-    for (int64_t r = 0; r < count; ++r) {
-      for (int64_t n = 0; n < panels * width; ++n) {
-        T& total = expected[r * wide + n];
-        if (rows.begins != nullptr) total = rows.begins[r * rows.begins_stride + (rows.begins_stride == 0 ? 0 : n)];
-        const T* own = several.data() + n / width * depth * width + n % width;
-        for (int64_t k = 0; k < depth; k += rows.part) {
-          T part = 0;
-          for (int64_t i = k; i < std::min(depth, k + rows.part); ++i) {
-            part = std::fma(pointers[r][i], own[i * width], part);
-          }
-          total = std::fma(part, rows.factor, total);
-        }
-        if (rows.biases != nullptr) total = total + biases[r];
-        finite &= std::isfinite(total);
-        total = limited(total, rows.low, rows.high);
-      }
-    }
     Exact<T> again(made.count());
     std::copy_n(made.data(), made.count(), again.data());
+    // Sums of the terms [rows.from, rows.to) of every part; whether all results are finite.
+    const auto expect = [&] {
+      expected.assign(again.data(), again.data() + again.count());
+      bool finite = true;
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t n = 0; n < panels * width; ++n) {
+          T& total = expected[r * wide + n];
+          if (rows.begins != nullptr) total = rows.begins[r * rows.begins_stride + (rows.begins_stride == 0 ? 0 : n)];
+          const T* own = several.data() + n / width * depth * width + n % width;
+          for (int64_t k = 0; k < depth; k += rows.part) {
+            T part = 0;
+            for (int64_t i = k + rows.from; i < std::min({depth, k + rows.part, k + rows.to}); ++i) {
+              part = std::fma(pointers[r][i], own[i * width], part);
+            }
+            total = std::fma(part, rows.factor, total);
+          }
+          if (rows.biases != nullptr) total = total + biases[r];
+          finite &= std::isfinite(total);
+          total = limited(total, rows.low, rows.high);
+        }
+      }
+      return finite;
+    };
+    const bool finite = expect();
+    // Parts of rows may lie apart.
+    const int64_t row_floats = depth + (depth + rows.part - 1) / rows.part * (rows.gap = random.between(0, 5));
+    Exact<T> moved(count * row_floats);
+    std::vector<const T*> moved_rows;
+    for (int64_t r = 0; r < count; ++r) {
+      T* row = moved.data() + r * row_floats;
+      for (int64_t k = 0; k < depth; ++k) row[k + k / rows.part * rows.gap] = pointers[r][k];
+      moved_rows.push_back(row);
+    }
+    rows.rows = moved_rows.data();
     const uint8_t right = finite, told = core.run_in_parts(rows, several.data(), width);
     const std::string text = std::to_string(depth) + " terms in parts of " + std::to_string(rows.part) + ", " +
                              std::to_string(panels) + " panels";
@@ -135,11 +150,14 @@ void check_matmul_of(Context& context, const MatmulOf<T>& core) {
         std::copy_n(several.data() + (p * depth + k) * width, width, apart.data() + spots[p].panel + places[k]);
       }
     }
+    // Some terms are left out.
+    if (random.one_in(2)) rows.from = random.between(0, rows.part), rows.to = random.between(rows.from, rows.part);
+    const bool finite_again = expect();
     rows.places = places.data();
     rows.sums = again.data();
-    const uint8_t told_again = core.run_placed(rows, apart.data(), width);
-    context.report.expect_equal(&told_again, &right, 1, text + ", placed, finite");
-    if (finite) context.report.expect_equal(again.data(), expected.data(), again.count(), text + ", placed");
+    const uint8_t right_again = finite_again, told_again = core.run_placed(rows, apart.data(), width);
+    context.report.expect_equal(&told_again, &right_again, 1, text + ", placed, finite");
+    if (finite_again) context.report.expect_equal(again.data(), expected.data(), again.count(), text + ", placed");
   }
 }
 

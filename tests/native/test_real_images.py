@@ -76,6 +76,31 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
 
 
 @needs_native
+def test_windows_over_padding(request: pytest.FixtureRequest) -> None:
+    """Lines whose windows meet few taps, and more filters than are worked on together."""
+    for number, rng in enumerate(cases(request, usual=12)):
+        depth, filters = int(rng.choice([8, 16, 20])), int(rng.integers(30, 90))
+        taps, dilation = [int(v) for v in rng.integers(2, 6, 2)], [int(v) for v in rng.integers(1, 8, 2)]
+        shape = (1, depth, *(int(v) for v in rng.integers(5, 40, 2)))
+        pads = [int(rng.integers((t - 1) * d + 1)) for t, d in zip(taps, dilation, strict=True)] * 2
+        if any(s + 2 * p <= (t - 1) * d for s, p, t, d in zip(shape[2:], pads, taps, dilation, strict=False)):
+            continue
+        constants = {
+            "w": rng.normal(size=(filters, depth, *taps)).astype(np.float32),
+            "b": rng.normal(size=filters).astype(np.float32),
+        }
+        given = {"x": rng.normal(size=shape).astype(np.float32)}
+        if rng.random() < 0.2:
+            constants["w"][0, 0, 0, 0] = np.inf
+        if rng.random() < 0.2:
+            given["w"] = constants.pop("w")
+        node = helper.make_node(
+            "Conv", ["x", "w", "b"], ["y"], pads=pads, dilations=dilation, strides=[1, 1 + number % 2]
+        )
+        assert _agree(node, given, constants, number)
+
+
+@needs_native
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
 def test_random_pools(request: pytest.FixtureRequest, operator: str) -> None:
     native = 0

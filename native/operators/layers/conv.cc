@@ -63,10 +63,13 @@ class OrderedReals final : public Kernel {
       constant_ = true;
       std::vector<float> values(static_cast<size_t>(filters.elements));
       std::memcpy(values.data(), filters.constant, values.size() * 4);
+      skips_ = f_.taps() < form.taps() || passes_over(step, form);
       if (f_.taps() < form.taps()) values = met_taps(form, values.data());
-      kept_.resize(static_cast<size_t>(f_.groups * f_.filters * f_.terms));
-      arrange_filters(f_, values.data(), kept_.data());
+      kept_.resize(static_cast<size_t>(filter_floats()));
+      std::vector<float> one(static_cast<size_t>(f_.terms));
+      lay_out_filters(values.data(), one.data(), kept_.data());
     }
+    find_bands();
     if (bare_) return;
     for (int64_t c = 0; c < layers(); c += f_.block) {
       for (int64_t t = 0; t < f_.h.taps * f_.w.taps; ++t) {
@@ -90,7 +93,7 @@ class OrderedReals final : public Kernel {
     const float* weights = constant_ ? kept_.data() : f_.at(run, 1);
     if (filter_bytes() > 0) {
       auto* target = reinterpret_cast<float*>(run.scratch);
-      arrange_filters(f_, weights, target);
+      lay_out_filters(weights, target + filter_floats(), target);
       weights = target;
     }
     // Every plane of the output is an image.
@@ -124,6 +127,10 @@ class OrderedReals final : public Kernel {
     int64_t image = 0, z = 0, y = 0, x = 0, lines = 0, used = 0, low = 0, end = 0;
     const float* weights = nullptr;
   };
+  // Lines of the output, and which terms of every sum are added there: others meet padding.
+  struct Band {
+    int64_t end = 0, from = 0, to = 0;
+  };
   struct Worker {
     const float** pointers;
     float *sums, *packed, *frames;
@@ -145,21 +152,23 @@ class OrderedReals final : public Kernel {
     }
     int64_t begin = 0, end = 0;
   };
-  // Without taps that only ever meet padding, as those of widely dilated filters: blocks of channels pass over them. Zeros
-  // times infinity or NaN are the reference's.
-  static RealConvolutionForm where_met(const Step& step, const RealConvolutionForm& form) {
+  // Whether sums are those of blocks of channels, which pass over taps that meet padding. Zeros times infinity or NaN are
+  // the reference's.
+  static bool passes_over(const Step& step, const RealConvolutionForm& form) {
     const Operand& filters = step.input(1);
-    const int64_t all = form.taps();
-    if (form.block == 1 || form.split != form.block * all || form.order != RealConvolutionForm::Order::blocks ||
+    if (form.block == 1 || form.split != form.block * form.taps() || form.order != RealConvolutionForm::Order::blocks ||
         filters.constant == nullptr) {
-      return form;
+      return false;
     }
-    RealConvolutionForm met = form;
-    Met(form.h).keep(met.h), Met(form.w).keep(met.w);
-    if (met.taps() == all) return form;
     std::vector<float> values(static_cast<size_t>(filters.elements));
     std::memcpy(values.data(), filters.constant, values.size() * 4);
-    if (!all_finite(values.data(), filters.elements)) return form;
+    return all_finite(values.data(), filters.elements);
+  }
+  // Without taps that only ever meet padding, as those of widely dilated filters.
+  static RealConvolutionForm where_met(const Step& step, const RealConvolutionForm& form) {
+    RealConvolutionForm met = form;
+    Met(form.h).keep(met.h), Met(form.w).keep(met.w);
+    if (met.taps() == form.taps() || !passes_over(step, form)) return form;
     met.split = met.block * met.taps();
     met.terms = round_up(met.depth, met.block) * met.taps();
     return met;
@@ -189,6 +198,36 @@ class OrderedReals final : public Kernel {
     form.h.dimension = form.h.out = form.d.dimension = form.d.out = 1;
     return form;
   }
+  // About what `lines` lines cost: half a panel is not worked on twice as fast.
+  int64_t cost_of(int64_t lines, const Band& band) const {
+    const int64_t columns = (by_lines_ ? 0 : lines - 1) * frame_.pitch() + f_.w.out, rest = columns % most_;
+    const int64_t cost = columns / most_ * 4 + (2 * rest > most_ ? 4 : rest > 0 ? 3 : 0);
+    return (by_lines_ ? lines : 1) * cost * (band.to - band.from);
+  }
+  // Lines whose windows meet other taps go together unless they cost more so.
+  void find_bands() {
+    if (!skips_) {
+      bands_ = {{f_.h.out, 0, f_.terms}};
+      return;
+    }
+    const int64_t line_terms = f_.w.taps * f_.block;
+    for (int64_t y = 0; y < f_.h.out; ++y) {
+      int64_t low = 0, high = f_.h.taps;
+      const auto meets = [&](int64_t tap) { return f_.h.first[tap] <= y && y < f_.h.last[tap]; };
+      while (low < high && !meets(low)) ++low;
+      while (low < high && !meets(high - 1)) --high;
+      bands_.push_back({y + 1, low * line_terms, high * line_terms});
+      while (bands_.size() > 1) {
+        const Band last = bands_.back(), before = bands_[bands_.size() - 2];
+        const int64_t begin = bands_.size() > 2 ? bands_[bands_.size() - 3].end : 0;
+        const Band both{last.end, std::min(before.from, last.from), std::max(before.to, last.to)};
+        const int64_t apart = cost_of(before.end - begin, before) + cost_of(last.end - before.end, last);
+        if (cost_of(last.end - begin, both) > apart) break;
+        bands_.pop_back();
+        bands_.back() = both;
+      }
+    }
+  }
   int64_t panels_together() const {
     const int64_t columns = bare_ ? std::min(kLoopColumns, kLoopPacked / f_.terms) : kLoopColumns;
     return std::max<int64_t>(1, columns / most_);
@@ -202,7 +241,7 @@ class OrderedReals final : public Kernel {
   // Panels that end with a line go back into it, which needs lines as wide as they are.
   bool goes_by_lines() const {
     if (bare_ || f_.order == RealConvolutionForm::Order::fours || f_.w.out < most_ || tile_w_ < f_.w.out) return false;
-    return 8 * round_up(f_.w.out, core_.lanes) <= 9 * frame_.pitch();
+    return round_up(f_.w.out, core_.lanes) <= frame_.pitch();
   }
   // Planes that filters meet: of a channel, one for every tap of depth.
   int64_t layers() const { return f_.depth * f_.d.taps; }
@@ -213,9 +252,26 @@ class OrderedReals final : public Kernel {
   int64_t plane_floats() const { return round_up(frame_.floats(), 16) | 16; }
   int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * plane_floats() + most_) * 4, 64); }
   // Filters of one tap that fill whole blocks lie there as they are wanted.
-  int64_t filter_bytes() const {
-    const bool arranged = constant_ || (f_.taps() == 1 && f_.depth % f_.block == 0);
-    return arranged ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64);
+  bool lie_there() const { return !constant_ && f_.taps() == 1 && f_.depth % f_.block == 0; }
+  int64_t filter_bytes() const { return constant_ || lie_there() ? 0 : round_up((filter_floats() + f_.terms) * 4, 64); }
+  // Others are laid [chunk][part][filter][terms of a part], so that those that are worked on together lie together.
+  int64_t part_terms() const { return lie_there() ? f_.terms : std::min(f_.split, f_.terms); }
+  int64_t filter_terms() const { return round_up(f_.terms, part_terms()); }
+  int64_t filter_floats() const { return f_.groups * f_.filters * filter_terms(); }
+  // Filters of the chunk that begins with filter m.
+  int64_t chunk_at(int64_t m) const { return std::min(kLoopRows, f_.filters - m); }
+  void lay_out_filters(const float* from, float* one, float* to) const {
+    const int64_t part = part_terms();
+    for (int64_t g = 0; g < f_.groups; ++g) {
+      for (int64_t m = 0; m < f_.filters; ++m, from += f_.depth * f_.taps()) {
+        const int64_t first = m / kLoopRows * kLoopRows, count = chunk_at(first);
+        float* place = to + (g * f_.filters + first) * filter_terms() + (m - first) * part;
+        arrange_filter(f_, from, one);
+        for (int64_t k = 0; k < f_.terms; k += part, place += count * part) {
+          std::copy_n(one + k, std::min(part, f_.terms - k), place);
+        }
+      }
+    }
   }
   int64_t pointer_bytes() const { return round_up(kLoopRows * 8, 64); }
   int64_t sums_bytes() const { return by_lines_ ? 0 : round_up(kLoopRows * together_ * most_ * 4, 64); }
@@ -241,19 +297,34 @@ class OrderedReals final : public Kernel {
       std::fill(frame + (from != nullptr ? frame_.floats() : 0), frame + plane_floats(), 0.0f);
     }
     if (!bare_) std::fill_n(worker.frames + planes() * plane_floats(), most_, 0.0f);
-    if (by_lines_) return lines(run, tile, worker, index);
+    bool finite = true;
+    int64_t begin = 0;
+    for (const Band& band : bands_) {
+      const int64_t low = std::clamp<int64_t>(begin - tile.y, 0, tile.lines);
+      const int64_t end = std::clamp<int64_t>(band.end - tile.y, 0, tile.lines);
+      begin = band.end;
+      if (low == end) continue;
+      finite &= by_lines_ ? lines(run, tile, worker, band, low, end, index)
+                          : run_on(run, tile, worker, image, band, low, end, index);
+    }
+    return finite;
+  }
+
+  // All filters and lines [low, high) of a tile that run on into each other.
+  bool run_on(const Run& run, const Tile& tile, const Worker& worker, const float* image, const Band& band, int64_t low,
+              int64_t high, int index) const {
     // Wide gaps between lines, as dilated filters leave, are passed over.
     const int64_t pitch = frame_.pitch(), step = together_ * most_;
-    const int64_t together = 2 * round_up(tile.used, core_.lanes) <= pitch ? 1 : tile.lines;
+    const int64_t together = 2 * round_up(tile.used, core_.lanes) <= pitch ? 1 : high - low;
     bool finite = true;
-    for (int64_t y = 0; y < tile.lines; y += together) {
+    for (int64_t y = low; y < high; y += together) {
       const int64_t end = (y + together - 1) * pitch + tile.used;
       for (int64_t first = y * pitch; first < end; first += step) {
         run.check(index);
         const int64_t columns = std::min(step, end - first);
         if (bare_) pack(image + tile.x + first, columns, worker.packed);
         for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
-          finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, columns);
+          finite &= multiply(run, tile, worker, band, m, std::min(kLoopRows, tile.end - m), first, columns);
         }
       }
     }
@@ -293,29 +364,34 @@ class OrderedReals final : public Kernel {
   }
 
   // A product of filters from filter m on, without its panel.
-  RealRows product_of(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count) const {
-    const int64_t row = tile.image % f_.groups * f_.filters + m;
+  RealRows product_of(const Run& run, const Tile& tile, const Worker& worker, const Band& band, int64_t m,
+                      int64_t count) const {
+    const int64_t row = tile.image % f_.groups * f_.filters + m, part = part_terms();
+    const float* weights = tile.weights + row * filter_terms();
     RealRows product;
     product.rows = worker.pointers;
     product.capacity = product.count = count;
     product.depth = f_.terms;
     product.part = f_.split;
+    product.gap = lie_there() ? 0 : (count - 1) * part;
     product.biases = f_.added ? f_.bias(run) + row : nullptr;
     product.low = f_.limits.low, product.high = f_.limits.high;
     product.places = bare_ ? nullptr : places_.data();
+    if (skips_) product.from = band.from, product.to = band.to;
     product.begins = kNothing<float>.numbers;
-    for (int64_t r = 0; r < count; ++r) worker.pointers[r] = tile.weights + (row + r) * f_.terms;
+    for (int64_t r = 0; r < count; ++r) worker.pointers[r] = weights + r * part;
     return product;
   }
 
-  // All filters and lines of a tile, straight into the output. False where a result is no finite number.
-  bool lines(const Run& run, const Tile& tile, const Worker& worker, int index) const {
+  // All filters and lines [low, high) of a tile, straight into the output. False where a result is no finite number.
+  bool lines(const Run& run, const Tile& tile, const Worker& worker, const Band& band, int64_t low, int64_t high,
+             int index) const {
     const int64_t pitch = frame_.pitch(), width = f_.w.out, group = kLoopColumns / width + 1;
     bool finite = true;
-    for (int64_t y = 0; y < tile.lines; y += group) {
+    for (int64_t y = low; y < high; y += group) {
       run.check(index);
       for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
-        RealRows product = product_of(run, tile, worker, m, std::min(kLoopRows, tile.end - m));
+        RealRows product = product_of(run, tile, worker, band, m, std::min(kLoopRows, tile.end - m));
         const int64_t at = first_of(tile, m) + (tile.y + y) * width;
         product.sums = reinterpret_cast<float*>(run.outputs[0]) + at;
         product.stride = f_.positions;
@@ -324,7 +400,7 @@ class OrderedReals final : public Kernel {
         product.spots = spots;
         const auto multiply = [&](int64_t wide, int64_t begin, int64_t end) {
           product.spot_count = 0;
-          for (int64_t line = 0; line < std::min(group, tile.lines - y); ++line) {
+          for (int64_t line = 0; line < std::min(group, high - y); ++line) {
             for (int64_t x = begin; x < end; x += wide) {
               spots[product.spot_count++] = {line * pitch + x, line * width + x};
               if (product.spot_count < kLoopSpots) continue;
@@ -344,11 +420,11 @@ class OrderedReals final : public Kernel {
   }
 
   // `count` filters of the group from filter m on, at `columns` places. False where a result is no finite number.
-  bool multiply(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count, int64_t first,
-                int64_t columns) const {
+  bool multiply(const Run& run, const Tile& tile, const Worker& worker, const Band& band, int64_t m, int64_t count,
+                int64_t first, int64_t columns) const {
     const int64_t begins = first_of(tile, m), step = together_ * most_;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
-    RealRows product = product_of(run, tile, worker, m, count);
+    RealRows product = product_of(run, tile, worker, band, m, count);
     auto* out = reinterpret_cast<float*>(run.outputs[0]) + begins;
     const float* begin = f_.begins ? f_.begin(run) + begins : nullptr;
     if (begin != nullptr || fours) std::fill_n(worker.sums, count * step, 0.0f);
@@ -369,7 +445,8 @@ class OrderedReals final : public Kernel {
       finite &= add_to_all(sums, f_.added ? *product.biases : -0.0f, wide, sums);
       f_.limits.apply(sums, wide);
     }
-    const bool one_line = frame_.pitch() == f_.w.out || tile.lines == 1;
+    const int64_t pitch = frame_.pitch(), line = pitch == f_.w.out ? 0 : first / pitch;
+    const bool one_line = pitch == f_.w.out || first - line * pitch + columns <= tile.used;
     int64_t direct = 0;  // columns that went straight into the output
     RealSpot spots[kLoopSpots];
     product.spots = spots;
@@ -381,7 +458,7 @@ class OrderedReals final : public Kernel {
       next = p + product.spot_count * most_;
       const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
       const bool whole = one_line && used == wide;
-      const int64_t place = tile.y * f_.w.out + tile.x + first + p;
+      const int64_t place = (tile.y + line) * f_.w.out + tile.x + first - line * pitch + p;
       product.sums = whole ? out + place : worker.sums + p;
       product.stride = whole ? f_.positions : step;
       if (begin != nullptr) {
@@ -407,7 +484,8 @@ class OrderedReals final : public Kernel {
   bool bare_;
   int64_t most_, together_, tile_w_, tile_h_;
   ImageFrame frame_;
-  bool by_lines_, constant_ = false;
+  bool by_lines_, constant_ = false, skips_ = false;
+  std::vector<Band> bands_;
   std::vector<float> kept_;
   std::vector<int64_t> places_;
 };
@@ -485,15 +563,13 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   limits = RealLimits(step);
 }
 
-void arrange_filters(const RealConvolutionForm& form, const float* from, float* to) {
+void arrange_filter(const RealConvolutionForm& form, const float* from, float* to) {
   const int64_t taps = form.taps(), block = form.block;
-  for (int64_t m = 0; m < form.groups * form.filters; ++m, from += form.depth * taps) {
-    for (int64_t c = 0; c < form.depth; c += block) {
-      const int64_t used = std::min(block, form.depth - c);
-      for (int64_t t = 0; t < taps; ++t, to += block) {
-        take_every(from + c * taps + t, taps, used, to);
-        std::fill(to + used, to + block, 0.0f);
-      }
+  for (int64_t c = 0; c < form.depth; c += block) {
+    const int64_t used = std::min(block, form.depth - c);
+    for (int64_t t = 0; t < taps; ++t, to += block) {
+      take_every(from + c * taps + t, taps, used, to);
+      std::fill(to + used, to + block, 0.0f);
     }
   }
 }

@@ -27,7 +27,9 @@ class FewPositions final : public Kernel {
     std::vector<float> values(static_cast<size_t>(filters.elements));
     std::vector<float> arranged(static_cast<size_t>(f_.groups * f_.filters * f_.terms));
     std::memcpy(values.data(), filters.constant, values.size() * 4);
-    arrange_filters(f_, values.data(), arranged.data());
+    for (int64_t m = 0; m < f_.groups * f_.filters; ++m) {
+      arrange_filter(f_, values.data() + m * f_.depth * f_.taps(), arranged.data() + m * f_.terms);
+    }
     packed_.resize(static_cast<size_t>(f_.groups * product_.matrix_numbers()));
     for (int64_t g = 0; g < f_.groups; ++g) {
       product_.pack_all(arranged.data() + g * f_.filters * f_.terms, true,
@@ -51,7 +53,7 @@ class FewPositions final : public Kernel {
       const float* image = f_.at(run, 0) + (i % f_.batch * f_.groups + i / f_.batch) * f_.depth * f_.channel();
       for (int64_t n = 0; n < f_.positions; ++n) window(image, n, windows + (i * f_.positions + n) * f_.terms);
     });
-    const int64_t height = lanes() ? 1 : FusedProduct::kRows, chunks = (rows + height - 1) / height;
+    const int64_t height = most_rows(), chunks = (rows + height - 1) / height;
     const int64_t parts = lanes() ? (f_.filters + kLaneFilters - 1) / kLaneFilters : product_.panels();
     std::atomic<bool> finite{true};
     run.pool.parallel(f_.groups * parts * chunks, threads, [&](int64_t task, int worker) {
@@ -78,8 +80,14 @@ class FewPositions final : public Kernel {
   bool lanes() const { return f_.order == RealConvolutionForm::Order::lanes; }
   int64_t rows() const { return f_.batch * f_.positions; }
   int64_t panel() const { return product_.panel(); }
+  // Rows that are worked on together: all filters are read again for the next ones, so that these are not few.
+  int64_t most_rows() const {
+    if (lanes()) return 1;
+    const int64_t chunks = std::max<int64_t>(1, rows() / FusedProduct::kRows);
+    return (rows() + chunks - 1) / chunks;
+  }
   int64_t windows_bytes() const { return round_up(f_.groups * rows() * f_.terms * 4, 64); }
-  int64_t sums_bytes() const { return round_up(FusedProduct::kRows * std::max(kLaneFilters, panel()) * 4, 64); }
+  int64_t sums_bytes() const { return round_up(most_rows() * std::max(kLaneFilters, panel()) * 4, 64); }
   int64_t worker_bytes() const { return sums_bytes() + product_.worker_bytes(); }
 
   // [C / block][taps][block], zeros outside of the image.
@@ -135,8 +143,9 @@ std::unique_ptr<Kernel> make_few_positions(const Step& step, const CoreSet& core
   if (form.groups * form.batch * form.positions * form.terms > kMostWindowFloats) return nullptr;
   if (form.order == RealConvolutionForm::Order::lanes) return std::make_unique<FewPositions>(step, cores, form);
   const int64_t lanes = cores.real_matmul().lanes;
+  // Filters are the columns of panels there.
   const bool wasteful =
-      4 * form.filters * round_up(form.positions, lanes) > 5 * form.positions * round_up(form.filters, lanes);
+      8 * form.filters * round_up(form.positions, lanes) > 9 * form.positions * round_up(form.filters, lanes);
   if (form.order != RealConvolutionForm::Order::blocks || step.input(1).constant == nullptr || !wasteful)
     return nullptr;
   // What sums of several blocks begin with would have to be there first.

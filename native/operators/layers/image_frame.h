@@ -47,39 +47,39 @@ struct InsideFrame {
 class ImageFrame {
  public:
   ImageFrame(const SpatialAxis& h, const SpatialAxis& w, int64_t lines, int64_t width)
-      : h_(h), w_(w), rows_(h, lines), columns_(w, width) {
+      : h_(h), w_(w), rows_(h, lines), columns_(w, width), pitch_(least_pitch(w, columns_, width)) {
     for (int64_t i = 0; i < h.taps; ++i) {
       for (int64_t j = 0; j < w.taps; ++j) {
         const int64_t plane = rows_.slot_of[i] * columns_.slots() + columns_.slot_of[j];
-        offsets_.push_back((plane * rows_.size + rows_.place_of[i]) * columns_.size + columns_.place_of[j]);
+        offsets_.push_back(plane * plane_floats() + rows_.place_of[i] * pitch_ + columns_.place_of[j]);
       }
     }
   }
 
-  int64_t floats() const { return rows_.slots() * columns_.slots() * rows_.size * columns_.size; }
-  int64_t pitch() const { return columns_.size; }
+  int64_t floats() const { return rows_.slots() * columns_.slots() * plane_floats(); }
+  int64_t pitch() const { return pitch_; }
   int64_t offset(int64_t tap) const { return offsets_[tap]; }
 
   // The image, for outputs from line y0 and column x0 on, and zeros around it unless they are there already.
   void fill(const float* plane, int64_t y0, int64_t x0, float* to, bool around = true) const {
-    const int64_t pitch = columns_.size, plane_floats = rows_.size * pitch;
+    const int64_t plane_floats = this->plane_floats();
     const size_t slots = columns_.remainders.size();
     for (const int64_t down : rows_.remainders) {
       const InsideFrame y(h_, y0, down, rows_.size);
       const float* line = plane + y.from * w_.dimension;
       for (size_t i = 0; i < slots; ++i) {
-        const InsideFrame x(w_, x0, columns_.remainders[i], pitch);
+        const InsideFrame x(w_, x0, columns_.remainders[i], columns_.size);
         const bool paired = w_.stride == 2 && i + 1 < slots;
-        const InsideFrame next(w_, x0, columns_.remainders[paired ? i + 1 : i], pitch);
+        const InsideFrame next(w_, x0, columns_.remainders[paired ? i + 1 : i], columns_.size);
         for (float* part : {to, to + plane_floats}) {
           if (!around) break;
-          std::fill_n(part, y.low * pitch, 0.0f);
-          std::fill(part + y.high * pitch, part + plane_floats, 0.0f);
+          std::fill_n(part, y.low * pitch_, 0.0f);
+          std::fill(part + y.high * pitch_, part + plane_floats, 0.0f);
           if (!paired) break;
         }
         for (int64_t r = y.low; r < y.high; ++r) {
           const float* from = line + (r - y.low) * h_.stride * w_.dimension;
-          float* one = to + r * pitch;
+          float* one = to + r * pitch_;
           if (paired) {
             take_pairs(from, x, next, one, one + plane_floats);
             if (around) fill_sides(next, one + plane_floats);
@@ -95,9 +95,22 @@ class ImageFrame {
   }
 
  private:
+  // Zeros behind a whole line are those before the next one.
+  static int64_t least_pitch(const SpatialAxis& w, const FrameAxis& columns, int64_t width) {
+    if (width < w.out) return columns.size;
+    int64_t least = width;
+    for (const int64_t remainder : columns.remainders) {
+      const InsideFrame x(w, 0, remainder, columns.size);
+      least = std::max({least, x.high, columns.size - x.low});
+    }
+    return least;
+  }
+  // The last line has zeros of its own.
+  int64_t plane_floats() const { return rows_.size * pitch_ + columns_.size - pitch_; }
+
   void fill_sides(const InsideFrame& x, float* line) const {
     std::fill(line, line + x.low, 0.0f);
-    std::fill(line + x.high, line + columns_.size, 0.0f);
+    std::fill(line + x.high, line + pitch_, 0.0f);
   }
 
   // Both remainders of a line by 2.
@@ -127,6 +140,7 @@ class ImageFrame {
 
   SpatialAxis h_, w_;
   FrameAxis rows_, columns_;
+  int64_t pitch_;
   std::vector<int64_t> offsets_;
 };
 

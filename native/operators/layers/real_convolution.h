@@ -44,8 +44,8 @@ struct RealConvolutionForm {
   RealLimits limits;
 };
 
-// Filters [M][C][taps] as [M][C / block][taps][block], the last block filled with zeros.
-void arrange_filters(const RealConvolutionForm& form, const float* from, float* to);
+// A filter [C][taps] as [C / block][taps][block], the last block filled with zeros.
+void arrange_filter(const RealConvolutionForm& form, const float* from, float* to);
 
 // to[n] = from[n * stride]
 inline void take_every(const float* from, int64_t stride, int64_t count, float* to) {
