@@ -1,5 +1,6 @@
 // neg, round_to_integer and sign: one exact operation on the stored numbers.
-#include <cmath>
+#include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "arithmetic/fused.h"
@@ -25,13 +26,56 @@ std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
   return make_integer_map(step, cores, [](int64_t q) { return -q; });
 }
 
+// Two binary64 numbers, as compilers would not take them by themselves, and their bits.
+using Two = double __attribute__((vector_size(16)));
+using TwoBits = int64_t __attribute__((vector_size(16)));
+
+// x as integers, which `mend` makes of x and its nearest ones. Sums with 2^52 have no fractions; larger numbers are integers.
+template <class Mend>
+Two whole_of(Two x, const Mend& mend) {
+  const Two whole = 4503599627370496.0 - Two{};
+  const TwoBits bits = reinterpret_cast<TwoBits>(x), sign = bits & std::numeric_limits<int64_t>::min();
+  const Two size = reinterpret_cast<Two>(bits ^ sign);
+  const Two nearest = reinterpret_cast<Two>(reinterpret_cast<TwoBits>((size + whole) - whole) | sign);
+  const Two mended = mend(x, nearest), kept = x + 0.0;
+  // What becomes zero has the sign of x.
+  const TwoBits made = (reinterpret_cast<TwoBits>(mended) & std::numeric_limits<int64_t>::max()) | sign;
+  const auto small = reinterpret_cast<TwoBits>(size < whole);
+  return reinterpret_cast<Two>((made & small) | (reinterpret_cast<TwoBits>(kept) & ~small));
+}
+
+template <class Mend>
+std::unique_ptr<Kernel> make_wide_round(const Step& step, const Mend& mend) {
+  const auto block = [mend](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    Two x = {};
+    int64_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      std::memcpy(&x, in[0] + 8 * i, sizeof(Two));
+      x = whole_of(x, mend);
+      std::memcpy(out + 8 * i, &x, sizeof(Two));
+    }
+    if (i == count) return;
+    std::memcpy(&x, in[0] + 8 * i, sizeof(double));
+    x = whole_of(x, mend);
+    std::memcpy(out + 8 * i, &x, sizeof(double));
+  };
+  return make_blocks(step, {sizeof(double)}, sizeof(double), BlockFunction(block));
+}
+
+// 1 where `which` is true, else 0.
+Two ones(TwoBits which) { return reinterpret_cast<Two>(reinterpret_cast<TwoBits>(1.0 - Two{}) & which); }
+
 std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet& cores) {
   const std::string& direction = step.text("direction");
   if (step.input(0).type == Type::f64) {
-    if (direction == "down") return make_map<double, double>(step, [](double x) { return std::floor(x); });
-    if (direction == "up") return make_map<double, double>(step, [](double x) { return std::ceil(x); });
+    if (direction == "down")
+      return make_wide_round(step,
+                             [](Two x, Two nearest) { return nearest - ones(reinterpret_cast<TwoBits>(nearest > x)); });
+    if (direction == "up")
+      return make_wide_round(step,
+                             [](Two x, Two nearest) { return nearest + ones(reinterpret_cast<TwoBits>(nearest < x)); });
     require(direction == "even", "no native rounding of this name");
-    return make_map<double, double>(step, [](double x) { return std::nearbyint(x); });
+    return make_wide_round(step, [](Two, Two nearest) { return nearest; });
   }
   if (direction == "down") return make_real_loop(step, cores, {RealLoop::round_down});
   if (direction == "up") return make_real_loop(step, cores, {RealLoop::round_up});

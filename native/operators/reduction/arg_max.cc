@@ -87,10 +87,45 @@ int64_t place_of_number(const int32_t* row, int64_t dimension) {
   return k;
 }
 
+// The same of binary64 numbers, which are compared as such: vectors of integers of 64 bits are not, on many machines.
+template <ExtremeOrder kOrder>
+int64_t place_of_number(const int64_t* row, int64_t dimension) {
+  using Two = double __attribute__((vector_size(16)));
+  constexpr bool kLargest = kOrder == ExtremeOrder::largest_real;
+  constexpr double kLast =
+      kLargest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  constexpr int kVectors = 4, kAtOnce = 2 * kVectors;
+  const auto number = [row](int64_t k) {
+    double x;
+    std::memcpy(&x, row + k, sizeof x);
+    return x;
+  };
+  const auto better = [](double x, double best) { return kLargest ? x > best : x < best; };
+  Two lanes[kVectors];
+  for (Two& lane : lanes) lane = kLast - Two{};
+  int64_t k = 0;
+  for (; k + kAtOnce <= dimension; k += kAtOnce) {
+    for (int v = 0; v < kVectors; ++v) {
+      Two x;
+      std::memcpy(&x, row + k + 2 * v, sizeof x);
+      lanes[v] = (kLargest ? x > lanes[v] : x < lanes[v]) ? x : lanes[v];
+    }
+  }
+  double best = kLast;
+  for (const Two& lane : lanes) {
+    for (int i = 0; i < 2; ++i) best = better(lane[i], best) ? lane[i] : best;
+  }
+  for (; k < dimension; ++k) best = better(number(k), best) ? number(k) : best;
+  for (k = 0; k < dimension; ++k) {
+    if (number(k) == best) return k;
+  }
+  return 0;  // all of them are NaN
+}
+
 // The last axis, contiguous: the largest key, then its first place.
 template <ExtremeOrder kOrder, class T>
 int64_t place_in_row(const T* row, int64_t dimension) {
-  if constexpr (std::is_same_v<T, int32_t> && kOrder >= ExtremeOrder::largest_real) {
+  if constexpr ((std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) && kOrder >= ExtremeOrder::largest_real) {
     return place_of_number<kOrder>(row, dimension);
   }
   if (joins<T>(dimension)) {
