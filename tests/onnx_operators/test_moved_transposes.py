@@ -197,3 +197,48 @@ def test_pairs_before_transpositions_that_are_joined(turns: tuple[str, ...], end
         tensor = result
     x = np.random.default_rng(len(turns)).standard_normal((2, 3, 4, 5)).astype(np.float32)
     _check(nodes, {"x": x}, constants, {tensor: TensorProto.FLOAT})
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_two_pairs_beside_an_equal_one(idle: bool) -> None:
+    """Two pairs become one before equal nodes do: the first one has one reader until then."""
+    pairs = {"first": ("s", "z"), "same": ("s", "z"), "second": ("t", "z")}
+    nodes = []
+    for name, pair in pairs.items():
+        source = "x" if name != "second" else "idle" if idle else "first"
+        nodes.append(helper.make_node("QuantizeLinear", [source, *pair], [f"{name} codes"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"{name} codes", *pair], [name]))
+    if idle:
+        nodes.insert(4, helper.make_node("Mul", ["first", "one"], ["idle"]))
+    nodes.append(helper.make_node("Tanh", ["second"], ["y"]))
+    nodes.append(helper.make_node("Sub", ["same", "x"], ["apart"]))
+    constants = {"s": np.float32(0.03), "t": np.float32(0.05), "z": np.uint8(120), "one": np.float32(1)}
+    x = 2 * np.random.default_rng(4).standard_normal((1, 3, 4, 5)).astype(np.float32)
+    _check(nodes, {"x": x}, constants, {"y": TensorProto.FLOAT, "apart": TensorProto.FLOAT})
+
+
+def test_a_sum_over_an_axis_of_five_beside_a_quantized_convolution() -> None:
+    """The transposition that the runtime moves has four axes before the tensor gets a fifth one: a plan says so."""
+    pair = {"scale": np.float32(0.03), "point": np.uint8(0)}
+    constants = {**pair, "codes": np.arange(-32, 32, dtype=np.int8).reshape(8, 8, 1, 1), "step": np.float32(0.01)}
+    constants |= {"zero": np.int8(0), "last": np.int64([4]), "image": np.int64([0, 2, 3]), "channels": np.int64([1])}
+    turned = [0, 1, 3, 2, 4]
+    nodes = [
+        helper.make_node("ReduceMax", ["x", "image"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", *pair], ["k"]),
+        helper.make_node("DequantizeLinear", ["k", *pair], ["d"]),
+        helper.make_node("DequantizeLinear", ["codes", "step", "zero"], ["w"]),
+        helper.make_node("Conv", ["d", "w"], ["c"], kernel_shape=[1, 1]),
+        helper.make_node("QuantizeLinear", ["c", *pair], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", *pair], ["r"]),
+        helper.make_node("Neg", ["r"], ["z"]),
+        helper.make_node("Transpose", ["r"], ["t"], perm=[0, 1, 3, 2]),
+        helper.make_node("Unsqueeze", ["t", "last"], ["u"]),
+        helper.make_node("Softmax", ["u"], ["p"], axis=0),
+        helper.make_node("Transpose", ["p"], ["p turned"], perm=turned),
+        helper.make_node("Transpose", ["p turned"], ["p again"], perm=turned),
+        helper.make_node("ReduceMean", ["p again", "channels"], ["y"]),
+    ]
+    x = np.random.default_rng(5).standard_normal((1, 8, 2, 3)).astype(np.float32)
+    content = _check(nodes, {"x": x}, constants, {"y": TensorProto.FLOAT, "z": TensorProto.FLOAT}, opset=18)
+    assert any("other than four axes" in note for note in bittrue.load(content).prepare(HERE).plan.notes)

@@ -18,6 +18,10 @@ from .free_dimensions import known_shape
 from .push_transposes import push_once, turn_image, without
 
 _SUMS = ("mean", "sum", "reduce_prod")
+_OTHER_RANKS = (
+    "a sum over axes of a tensor of other than four axes lies near a convolution of quantized values: the runtime moves"
+    " transpositions there, and may add up in another order (2 of 3,000 random graphs had such a sum)"
+)
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
 # Quantized values whose channels lie last in the runtime leave these that way; others only where what follows wants
@@ -29,16 +33,16 @@ _JOINS = ("add", "concatenation", "mul")
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with transpositions moved; no notes.
+    """`graph` with transpositions moved, and a note where a sum may be added up in another order.
 
     Args:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
-    _sum_channels_last(editor, shapes)
+    notes = _sum_channels_last(editor, shapes)
     _resample_channels_last(editor, shapes)
-    return (editor.finish(), ()) if editor.touched else (graph, ())
+    return (editor.finish(), notes) if editor.touched else (graph, notes)
 
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -64,25 +68,30 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
                 _resample_between(editor, node, source)
 
 
-def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
+def _sum_channels_last(editor: Editor, shapes: Shapes) -> tuple[str, ...]:
     """Real sums over axes between convolutions of quantized values: where transpositions come to stand decides."""
     sums = [node for node in editor.nodes() if node.operator in _SUMS]
     if not sums or not any(_is_integer_convolution(editor, shapes, node) for node in editor.nodes()):
-        return
+        return ()
     tried = Editor(editor.graph, shapes)
     for node in tried.nodes():
         if _is_integer_convolution(tried, shapes, node):
             turn_image(tried, node, _CHANNELS_FIRST)
     push_once(tried, shapes)
     moved = {node.index: node for node in tried.nodes() if node.operator in _SUMS}
+    notes: tuple[str, ...] = ()
     for node in sums:
         source, there = node.inputs[0], moved.get(node.index)
         if source is None or there is None or there.inputs[0] == source:
+            continue
+        if len(known_shape(editor, shapes, source) or ()) != len(_CHANNELS_FIRST):
+            notes = (_OTHER_RANKS,)
             continue
         before, after = (_summed_axes(e, n, len(_CHANNELS_FIRST)) for e, n in ((editor, node), (tried, there)))
         # All axes but the first are the same ones behind a transposition, and are added up in another order.
         if before and after == {_CHANNELS_FIRST[axis] for axis in before}:
             _sum_between(editor, node, source, before)
+    return notes
 
 
 def _is_code(editor: Editor, node: Node) -> bool:

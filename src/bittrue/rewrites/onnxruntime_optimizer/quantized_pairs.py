@@ -137,8 +137,9 @@ def make_unsigned(editor: Editor) -> None:
 def merge_double_pairs(editor: Editor) -> None:
     """quantize, dequantize, quantize, dequantize: the inner two go; the outer two get the range that both leave.
 
-    Source: ONNX Runtime 1.31.1, whose pass does not go into graphs that others call.
+    Source: ONNX Runtime 1.31.1, whose pass does not go into graphs that others call, and merges two pairs of a row.
     """
+    merged = set[int]()
     for inner in () if editor.graph.called else editor.nodes():
         if not editor.alive(inner) or not is_dequantize(inner):
             continue
@@ -153,7 +154,9 @@ def merge_double_pairs(editor: Editor) -> None:
             continue
         kinds = {editor.type(inner.inputs[0]), editor.type(second.outputs[0])}
         scales = {editor.type(node.inputs[1]) for node in (inner, second)}
-        if kinds in ({"u8"}, {"s8"}, {"u16"}, {"s16"}) and scales == {"f32"}:
+        fits = kinds in ({"u8"}, {"s8"}, {"u16"}, {"s16"}) and scales == {"f32"}
+        if fits and first.outputs[0] not in merged:
+            merged.add(first.outputs[0])
             _merge(editor, first, inner, second, last)
 
 
