@@ -26,7 +26,7 @@ from .real_products import join_all_transpositions, join_transpositions
 
 UNSETTLED = (
     "pairs around transpositions or other movement change in every round of the runtime's optimiser, which ends after"
-    " ten: what is left of them may differ (1 of 2,500 random graphs of pairs and transpositions)"
+    " ten: what is left of them may differ (2 of 6,500 random graphs of pairs and transpositions)"
 )
 # How often the rules are tried; each round folds at most one neighbour into a node.
 _ROUNDS = 10
