@@ -183,6 +183,24 @@ def test_what_inserted_casts_bring_together(opset: int) -> None:
     assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT, "apart": TensorProto.FLOAT}, constants, opset=opset))
 
 
+@needs_measured
+def test_products_of_integers_by_scales_of_16_bits(request: pytest.FixtureRequest) -> None:
+    """MatMulIntegerToFloat has no kernel for them: everything of binary16 is widened."""
+    for rng in cases(request, usual=10):
+        columns = (5,) if rng.random() < 0.5 else ()
+        codes = integers(rng, (3, 9), rng.choice([np.uint8, np.int8]))
+        operands: dict[str, np.ndarray | None] = {"a": codes, "b": integers(rng, (9, 5), np.int8)}
+        operands |= {"a scale": _halves(rng), "b scale": _halves(rng, *columns)}
+        operands["a point"] = np.array(7, codes.dtype) if rng.random() < 0.7 else None
+        operands["b point"] = np.zeros(columns, np.int8) if rng.random() < 0.5 else None
+        operands["bias"] = _halves(rng, 5) if rng.random() < 0.5 else None
+        constants = [name for name, given in operands.items() if given is not None and rng.random() < 0.5]
+        made = single(
+            "MatMulIntegerToFloat", operands, [TensorProto.FLOAT16], domain="com.microsoft", constants=constants
+        )
+        assert check(*made) == "equal"
+
+
 @pytest.mark.parametrize("half", [False, True])
 def test_a_plan_says_that_a_cast_behind_a_quantized_convolution_may_stay(half: bool) -> None:
     """The runtime moves transpositions between two casts there."""

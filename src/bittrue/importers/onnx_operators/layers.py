@@ -57,7 +57,7 @@ def _matmul_integer_16(source: Source) -> None:
 
 
 def _matmul_integer_to_float(source: Source) -> None:
-    _product(source, (0, 1, 6, 2, 4, 3, 5), 4, "f32", {})
+    _product(source, (0, 1, 6, 2, 4, 3, 5), 4, source.type(2), {})
 
 
 def _convolution(source: Source) -> dict[str, Attribute]:
