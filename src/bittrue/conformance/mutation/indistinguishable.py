@@ -99,12 +99,6 @@ CLAIMS: tuple[Claim, ...] = (
         "sums that leave 32 bits are undefined in the specified runtime (signed overflow in C++): no test may hold one",
     ),
     Claim(
-        ("CONV_2D", "FULLY_CONNECTED"),
-        r"accumulate=s16_pairs_s32_wrap",
-        "a rule of other layers that this operator does not carry out; the faults 'pairs of products saturate at "
-        "16 bits' stand for it and are killed",
-    ),
-    Claim(
         _LAYERS,
         r"products wrap at 16 bits",
         "|(x - z) w| <= 255 * 128 = 32,640 fits 16 bits",
