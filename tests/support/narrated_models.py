@@ -142,6 +142,9 @@ NARRATED: dict[str, Callable[[], Made]] = {
     ),
     "AVERAGE_POOL_2D": lambda: _pool("AVERAGE_POOL_2D", "litert"),
     "MAX_POOL_2D": lambda: _pool("MAX_POOL_2D", "litert"),
+    "MEAN of long rows": lambda: _one(
+        "MEAN", "xnnpack-avx2", _s8(2, 9000), _s8(scale=0.05), ("ReducerOptions", {}), [_axes(1)]
+    ),
     **{
         f"MEAN {numerics}": (
             lambda n=numerics: _one(  # type: ignore[misc]

@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from ..rules import accumulate, affine_average, average, formula, mean
+from ..operators.reduction.reduce import neighbours
+from ..rules import accumulate, affine_average, average, formula, mean, row_sums
 from .decimals import TIES, decimal, integer, nearness, place, signed
 from .rescaling import NARRATORS
 from .rescaling import rescale as told
@@ -157,13 +158,18 @@ def reduced(site: Site, work: Work) -> Number | None:
     box = tuple(slice(at[a], at[a] + 1) if a in at else slice(0, x.shape[a]) for a in range(x.ndim))
     values = x[box].reshape(-1)
     _values(work, site.name(0), values, box)
-    exact_total = int(values.astype(np.int64).sum()) - int(step["total_zero_point"])
+    exact_total, narrow = int(values.astype(np.int64).sum()), ""
+    if "row_sums" in step.rules:
+        rows = values.reshape(-1, neighbours(x.shape, axes))
+        narrow = f", {integer(exact_total)} in lanes of 16 bits ({step.rules['row_sums']})"
+        exact_total = int(row_sums.RULES[step.rules["row_sums"]](rows).sum())
+    exact_total -= int(step["total_zero_point"])
     bound = step.accumulator
     total = exact_total
     if bound is None or bound.wraps:
         total = int(accumulate.RULES[step.rules["accumulate"]].finish(np.asarray(exact_total, np.int64)))
     points = f", less {integer(step['total_zero_point'])} of zero points" if step["total_zero_point"] else ""
-    work.add("sum", integer(total), f"of {values.size:,} values{points}")
+    work.add("sum", integer(total), f"of {values.size:,} values{points}{narrow}")
     work.numbers["accumulator"] = total
     rescaled = _divided(site, work, total)
     if "store" not in step.rules:

@@ -1,5 +1,5 @@
-"""Slot `row_sums`: sums of rows of 8-bit integers: of weights, which the zero points of activations are multiplied by, or
-of an input that is added up.
+"""Slot `row_sums`: sums of rows of 8-bit integers: of weights, which the zero points of activations are multiplied by,
+or of an input that is added up.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def exact(weights: np.ndarray) -> np.ndarray:
 
 
 def s16_pairs_in_32_lanes(rows: np.ndarray) -> np.ndarray:
-    """Pairs of neighbours take turns in 32 lanes of 16 bits that wrap, 16,384 values at a time; what is left of whole 64
-    at the end has 16 such lanes.
+    """Pairs of neighbours take turns in 32 lanes of 16 bits that wrap, 16,384 values at a time; what is left of whole
+    64 at the end has 16 such lanes.
 
     Source: docs/facts/xnnpack.md 3.17; verified by running.
 
