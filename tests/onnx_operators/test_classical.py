@@ -230,6 +230,7 @@ def test_around_networks(request: pytest.FixtureRequest) -> None:
         ("Scaler", {"offset": [1.0, 2], "scale": [1.0, 2]}, "BT-RESHAPE"),
         ("Scaler", {}, "BT-ONNX-ATTRIBUTE"),
         ("OneHotEncoder", {"cats_strings": ["a"]}, "BT-ONNX-TYPE"),
+        ("OneHotEncoder", {"cats_int64s": list(range(5000))}, "BT-ONNX-ATTRIBUTE"),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "BT-ONNX-TYPE"),
         ("LinearRegressor", {"coefficients": [1.0] * 4, "intercepts": [1.0] * 3}, "BT-ONNX-ATTRIBUTE"),
         ("LinearRegressor", {"coefficients": [1.0], "post_transform": "PROBIT"}, "BT-ONNX-ATTRIBUTE"),

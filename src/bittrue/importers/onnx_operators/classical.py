@@ -18,6 +18,8 @@ _NUMBERS = ("f32", "f64", "s32", "s64")
 ROWS: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
 # Rows of scores that are longer take the vectors of Softmax, others the C library's exponential.
 _SHORT = 4
+# Numbers of a table that attributes ask for.
+_MOST = 1 << 24
 
 
 def expect_type(source: Source, position: int, *types: str) -> None:
@@ -43,6 +45,14 @@ def select(parts: Parts, dtype: str, *operands: int | None, result: str = "") ->
     if result:
         return parts.last("select", dtype, [*operands], result, **how)
     return parts.step("select", dtype, [*operands], **how)
+
+
+def check_table(source: Source, rows: int, columns: int) -> None:
+    """Refuses a table that a small file could make large."""
+    if rows * columns > _MOST:
+        raise source.unsupported(
+            "BT-ONNX-ATTRIBUTE", f"a table of {rows} by {columns} numbers, at most {_MOST} are made"
+        )
 
 
 def _by_features(parts: Parts, x: int | None) -> int:
@@ -159,10 +169,9 @@ def _extractor(source: Source) -> None:
 def _vectorizer(source: Source) -> None:
     """Rows of all inputs, one behind the other."""
     parts, given = Parts(source), listed(source, source.integers("inputdimensions"), "inputdimensions")
-    if given.size != len(source.inputs):
-        raise source.invalid(
-            "BT-ONNX-ATTRIBUTE", f"'inputdimensions' has {given.size} numbers for {len(source.inputs)} inputs"
-        )
+    if given.size != len(source.inputs) or given.min() < 1:
+        message = f"'inputdimensions' must hold a number of 1 or more for each of {len(source.inputs)} inputs"
+        raise source.invalid("BT-ONNX-ATTRIBUTE", message)
     columns: list[int | None] = []
     for position, width in enumerate(given.tolist()):
         expect_type(source, position, *_NUMBERS)
@@ -236,6 +245,7 @@ def _one_hot(source: Source) -> None:
     parts, given = Parts(source), listed(source, source.integers("cats_int64s"), "cats_int64s")
     zeros = source.flag("zeros", True, True)
     keys, places = np.unique(given[::-1], return_index=True)
+    check_table(source, keys.size + zeros, given.size)
     rows = np.zeros((keys.size + zeros, given.size), np.float32)
     rows[np.arange(keys.size), given.size - 1 - places] = 1
     place = _positions(source, parts, _converted(parts, source, "s64"), "s64", keys)

@@ -17,6 +17,7 @@ from .classical import (
     CLASSICAL,
     ROWS,
     by_library,
+    check_table,
     expect_type,
     give_best_label,
     give_label,
@@ -156,6 +157,7 @@ def _weights(source: Source, trees: _Trees, what: str, count: int) -> tuple[np.n
     if not given or {len(one) for one in lists} != {len(given)}:
         message = f"the lists that begin with '{what}_' must have one length of 1 or more"
         raise source.invalid("BT-ONNX-ATTRIBUTE", message)
+    check_table(source, trees.leaves.size, count)
     found, known = np.zeros((trees.leaves.size, count), np.float32), np.zeros((trees.leaves.size, count), bool)
     for tree, node, number, weight in zip(*lists, given, strict=True):
         index = trees.place.get((tree, node), -1)
