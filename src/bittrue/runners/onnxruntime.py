@@ -33,7 +33,15 @@ LEVELS = {
 # What the numerics does to a graph at levels that do less than its own: go from node to node, or fold constants only.
 _REWRITES = {
     "disable": ("cast_last", "clear_overwritten", "keep_planes", "mark_planes"),
-    "basic": ("settle_constants", "fold_constants", "prepare_pairs", "cast_last", "clear_overwritten", "keep_planes", "mark_planes"),
+    "basic": (
+        "settle_constants",
+        "fold_constants",
+        "prepare_pairs",
+        "cast_last",
+        "clear_overwritten",
+        "keep_planes",
+        "mark_planes",
+    ),
 }
 # Levels that lay images out anew; the level before them has the same nodes with the model's own layout.
 _LAID_OUT, _PLAIN = ("layout", "all"), "extended"
