@@ -220,8 +220,13 @@ def make_plan(
 
 def plan_source(source: Source, notes: Sequence[str]) -> Plan:
     """The plan of a source's main graph, whose rewrites are done; it ends as `make_plan` may. Errors as for that."""
+    check_graph(source.graphs[source.main], source)
+    return _plan_main(source, notes)
+
+
+def _plan_main(source: Source, notes: Sequence[str]) -> Plan:
+    """The same where every node has a row: whether it has one follows from no shape."""
     graph = source.graphs[source.main]
-    check_graph(graph, source)
     is_open = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs if i not in source.shapes)
     return _plan_graph(_Job(source), graph, source.shapes, {}, notes=tuple(notes), may_end=is_open)
 
@@ -237,7 +242,7 @@ def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int] | int]) -> Plan:
     source = plan.source
     assert source is not None
     wanted = {**source.shapes, **_wanted(source.graphs[source.main], shapes)}
-    return _to_the_end(plan_source(replace(source, shapes=wanted), plan.notes))
+    return _to_the_end(_plan_main(replace(source, shapes=wanted), plan.notes))
 
 
 def rewritten_graph(
