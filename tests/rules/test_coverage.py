@@ -11,6 +11,7 @@ from bittrue.rules import rules, slots
 SEPARATED = {
     "accumulate": ("test_core_rules", "test_accumulate_rules_are_told_apart"),
     "activation_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
+    "add_bias": ("test_range_layer_rules", "test_rules_of_sums_and_weights_are_told_apart"),
     "affine_average": ("test_affine_rules", "test_affine_average_rules_are_told_apart"),
     "affine_product": ("test_affine_rules", "test_affine_product_rules_are_told_apart"),
     "affine_scale": ("test_fused_rules", "test_affine_scale_rules_are_told_apart"),
@@ -43,6 +44,7 @@ SEPARATED = {
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),
     "level_sum": ("test_level_rules", "test_level_sum_rules_are_told_apart"),
+    "layer_sum": ("test_range_layer_rules", "test_rules_of_sums_and_weights_are_told_apart"),
     "levels": ("test_level_rules", "test_levels_rules_are_told_apart"),
     "log_softmax": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
@@ -64,6 +66,7 @@ SEPARATED = {
     "real_sum": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_softmax": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "quantize": ("test_vector_rules", "test_quantizations_are_told_apart"),
+    "quantized_weights": ("test_range_layer_rules", "test_rules_of_sums_and_weights_are_told_apart"),
     "quantize_asymmetric": ("test_delegate_rules", "test_quantize_asymmetric_rules_are_told_apart"),
     "quantize_tail": ("test_vector_rules", "test_quantizations_are_told_apart"),
     "quotient": ("test_narrow_rules", "test_quotient_rules_are_told_apart"),

@@ -108,6 +108,26 @@ def test_quantized_bias_are_told_apart() -> None:
     assert results == {"binary32_rescale_away": [3], "binary32_rescale_trunc": [2]}
 
 
+def test_rules_of_sums_and_weights_are_told_apart() -> None:
+    """One case for each of the slots add_bias, layer_sum and quantized_weights."""
+    acc, none = np.int64([2**24 + 1]), np.float32([0])
+    assert {name: rule(acc, none).tolist() for name, rule in rules.ADD.items()} == {
+        "s32_sum": [2**24 + 1],
+        "binary32_sum": [2**24],
+        "binary32_doubled_sum": [2**25],
+    }
+    one = np.float32(1)
+    assert {name: rule(one, np.int8([2]), one, "s32").tolist() for name, rule in rules.SUM.items()} == {
+        "fused_multiply_even": [3],
+        "fused_multiply_doubled_even": [6],
+    }
+    given = np.float32([[1, -0.3]]), np.float32([0]), (-one, one), "s8", True
+    assert {name: rule(*given)[0].tolist() for name, rule in rules.WEIGHTS.items()} == {
+        "binary32_half_levels": [[127, -38]],
+        "binary32_half_levels_halved": [[64, -19]],
+    }
+
+
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_folded_normalizations(seed: int, with_bias: bool) -> None:

@@ -59,6 +59,28 @@ def test_recorded_layers_of_a_processor_without_vnni(executor: str) -> None:
     assert replay(folder, "mxnet", executor=executor).equal < 30
 
 
+def test_sums_without_a_bias_become_binary32_numbers_without_vnni() -> None:
+    """3,000 products of 255 and 63, and one of 1 less: 48194999 lies between two binary32 numbers."""
+    weights = np.full((5, 3000, 1, 1), 63, np.int8)
+    x = np.full((1, 3000, 1, 1), 255, np.uint8)
+    x[0, 0, 0, 0] = 254
+    weights[:, 0] = 62
+    exact = int((x.astype(np.int64) * weights[:1]).sum())
+    net = Network()
+    ends = [("low", 0), ("high", 1), ("weight_low", -1), ("weight_high", 1)]
+    given = [net.variable("data"), net.variable("weight", weights)]
+    given += [net.variable(name, np.array([end], np.float32)) for name, end in ends]
+    node = net.add(
+        "_contrib_quantized_conv", "c", given, kernel="(1, 1)", num_filter="5", no_bias="True", layout="NCHW"
+    )
+    model = bittrue.load(net.symbol([node, 0, 0]), net.weights())
+    assert int(np.float32(exact)) != exact
+    for numerics, expected in (("mxnet-avx2", int(np.float32(exact))), ("mxnet", exact)):
+        for executor in ("auto", "reference"):
+            session = model.prepare(numerics, shapes={"data": x.shape}, executor=executor)
+            assert session.run(x)["c_output"].reshape(-1).tolist() == [expected] * 5
+
+
 @pytest.mark.parametrize(
     ("channels", "groups", "differs"), [(4, 1, False), (4, 4, False), (4, 2, True), (1100, 1, True)]
 )

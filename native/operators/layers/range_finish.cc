@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "arithmetic/fixed_point.h"
 #include "core/kernel.h"
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
@@ -101,7 +102,8 @@ class AddBias final : public ByChannel {
       : ByChannel(step),
         bytes_(step.input(1).type == Type::s8),
         bias_(late_bias(step, 1, bytes_ ? Type::s8 : Type::f32)),
-        unit_(doubled(step.rule("add_bias"), "binary32_sum", "binary32_doubled_sum")) {
+        exact_(step.rule("add_bias") == "s32_sum"),
+        unit_(exact_ ? 1.0f : doubled(step.rule("add_bias"), "binary32_sum", "binary32_doubled_sum")) {
     require(step.output().type == Type::s32, "no native kernel for these types");
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
@@ -113,7 +115,8 @@ class AddBias final : public ByChannel {
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
       const float addend = bytes != nullptr ? static_cast<float>(bytes[channel] - 128) : bias[channel];
-      const int32_t sum = saturate_s32((static_cast<float>(acc[i]) + addend) * unit_);
+      const int32_t sum = exact_ ? arithmetic::wrap_s32(acc[i] + static_cast<int64_t>(addend))
+                                 : saturate_s32((static_cast<float>(acc[i]) + addend) * unit_);
       out[i] = relu_ ? std::max(sum, 0) : sum;
     });
   }
@@ -121,6 +124,7 @@ class AddBias final : public ByChannel {
  private:
   bool bytes_;
   std::vector<float> bias_;
+  bool exact_;
   float unit_;
   bool relu_;
 };

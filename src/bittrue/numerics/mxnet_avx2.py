@@ -51,7 +51,7 @@ _ALONE = Row(
     _RUN,
     when=(("attribute_is", "fused", False), ("size_in_blocks", 1, 1, 4), ("size_in_blocks", 1, 0, 4)),
 )
-# What follows from weights of half a scale; results that are sums themselves count them twice.
+# What follows from weights of half a scale; results that are sums themselves count them twice, and all are binary32.
 _HALVES: tuple[Row, ...] = (
     Row(
         "range_weights",
@@ -61,6 +61,7 @@ _HALVES: tuple[Row, ...] = (
         when=(_S8, _IMAGES),
     ),
     Row("finish_sums", ("s32 f32 -> s32",), {"add_bias": "binary32_doubled_sum"}, _RUN, when=(_S8, _IMAGES)),
+    Row("finish_sums", ("s32 s8|f32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
     Row(
         "finish_sums",
         ("s32 f32 s8|u8 f32 f32 f32 f32 f32 f32 f32 -> s32",),

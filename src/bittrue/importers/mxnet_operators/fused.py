@@ -15,6 +15,7 @@ from .layers import (
     check_outputs,
     convolution_attributes,
     expect_images,
+    filter_count,
     product_range,
     range_of,
     rows,
@@ -23,7 +24,6 @@ from .layers import (
 from .quantized import calibrated
 
 _CONVOLUTION_NAMES = ("_output", "_output_min", "_output_max")
-_MOST_CHANNELS = 1 << 20
 # Attributes that say what a fused node holds.
 _FORMS = (
     *("with_bn", "with_act", "with_sum", "with_postsum_act", "with_eltwise", "min_calib_range", "max_calib_range"),
@@ -146,7 +146,7 @@ def _convolution(source: Source) -> None:
             operands = [output, wide, source.inputs[other], *ends[:2], scales, *result, *ends[2:]]
             (output,) = source.emit("finish_sums", operands, [dtype], ["_output"], flags)
         else:
-            output = add_bias(source, output, wide, data, relu)
+            output = add_bias(source, output, wide, data, relu, bias or with_bn or relu)
     source.give(output, *result)
 
 
@@ -172,7 +172,7 @@ def _weights(
         normalization.check_attributes()
         numbers = list(source.inputs[2 + bias : 6 + bias])
         if fixed:
-            shape = source.known(1) or (normalization_size(source),)
+            shape = source.known(1) or (filter_count(inside(source, source.inner[0])),)
             numbers[0] = source.builder.constant(np.ones(shape[0], np.float32), f"{source.label}_gamma")
         weights, own = source.emit(
             "fold_normalization",
@@ -185,14 +185,6 @@ def _weights(
     flags: dict[str, Attribute] = {"data_type": quantized, "per_channel": per_channel}
     prepared = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
     return prepared[0], prepared[1], prepared[2], weights
-
-
-def normalization_size(source: Source) -> int:
-    """Output channels of the convolution, as it says itself."""
-    found = inside(source, source.inner[0]).integer("num_filter")
-    if not 0 < found <= _MOST_CHANNELS:
-        raise source.invalid("BT-MXNET-WEIGHTS", f"num_filter is {found}, 1 to {_MOST_CHANNELS:,} can be meant")
-    return found
 
 
 def _fully_connected(source: Source) -> None:

@@ -12,6 +12,7 @@ from .base import Mappers, Source
 # What changes no result: hints for other devices' libraries.
 _HINTS = ("workspace", "cudnn_tune", "cudnn_off")
 LAYER_NAMES = ("_output", "_min_output", "_max_output")
+_MOST_CHANNELS = 1 << 20
 
 
 def convolution_attributes(source: Source) -> dict[str, Attribute]:
@@ -43,6 +44,14 @@ def check_outputs(source: Source, attribute: str, position: int) -> None:
         raise source.invalid("BT-MXNET-WEIGHTS", f"{attribute} is {wanted}, the weights have shape {list(shape)}")
 
 
+def filter_count(source: Source) -> int:
+    """Output channels of a convolution, as it says itself."""
+    found = source.integer("num_filter")
+    if not 0 < found <= _MOST_CHANNELS:
+        raise source.invalid("BT-MXNET-WEIGHTS", f"num_filter is {found}, 1 to {_MOST_CHANNELS:,} can be meant")
+    return found
+
+
 def expect_images(source: Source, groups: int, weights: int) -> None:
     """Declares the channels of the layer's input."""
     shape = source.known(weights)
@@ -69,9 +78,9 @@ def turned(source: Source, weights: int, dtype: str) -> int:
     return result
 
 
-def add_bias(source: Source, acc: int, bias: int, data: str, relu: bool = False) -> int:
-    """acc + bias as s32; `data`: the type of the layer's data."""
-    flags: dict[str, Attribute] = {"relu_last": relu, "data_type": data}
+def add_bias(source: Source, acc: int, bias: int, data: str, relu: bool = False, biased: bool = True) -> int:
+    """acc + bias as s32; `data`: the type of the layer's data; `biased`: whether the layer adds or limits at all."""
+    flags: dict[str, Attribute] = {"relu_last": relu, "data_type": data, "biased": biased}
     (result,) = source.emit("finish_sums", [acc, bias], ["s32"], ["_output"], flags)
     return result
 
@@ -107,12 +116,13 @@ def _convolution(source: Source) -> None:
     expect_images(source, 1, 1)
     first = 3 if bias else 2
     ends = source.ranges(*range(first, first + (6 if bias else 4)))
-    names = ["_sums"] if bias else ["_output"]
-    (output,) = source.emit("conv", source.inputs[:2], ["s32"], names, {**attributes, "fused": False})
-    if bias:
-        if source.type(2, "s8") != "s8":
-            raise source.invalid("BT-NODE-TYPE", "the bias must be int8")
-        output = add_bias(source, output, source.inputs[2], data)
+    (sums,) = source.emit("conv", source.inputs[:2], ["s32"], ["_sums"], {**attributes, "fused": False})
+    if bias and source.type(2, "s8") != "s8":
+        raise source.invalid("BT-NODE-TYPE", "the bias must be int8")
+    filters = filter_count(source)
+    # On some processors sums become binary32 numbers, whether something is added or not.
+    addend = source.inputs[2] if bias else source.builder.constant(np.zeros(filters, np.int8), f"{source.label}_bias")
+    output = add_bias(source, sums, addend, data, biased=bias)
     source.give(output, *product_range(source, ends[:4], (127, 127), LAYER_NAMES[1:]))
 
 

@@ -12,6 +12,13 @@ _RANGED = "s8|u8 s8 f32 f32 f32 f32 - f32 f32 -> s8|u8"
 _VNNI = "exact with VNNI; processors without it add pairs of products in 16 bits"
 
 ROWS = (
+    Row(
+        "finish_sums",
+        ("s32 s8|f32 -> s32",),
+        {"add_bias": "s32_sum"},
+        _RUN,
+        when=(("attribute_is", "biased", False),),
+    ),
     Row("finish_sums", ("s32 s8|f32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
     Row(
         "conv",
