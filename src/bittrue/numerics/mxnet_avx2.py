@@ -11,7 +11,7 @@ from ..records import replace
 from .mxnet import MXNET, layers
 from .table import Numerics, Row
 
-_RUN = "run on x86-64 with AVX2: random layers, those of three networks; docs/facts/mxnet.md 3.1"
+_RUN = "run on x86-64 with AVX2: random layers, those of three networks, results of five; docs/facts/mxnet.md 3.1"
 _PAIRS = {"accumulate": "s16_pairs_s32_wrap"}
 _GROUPS = "groups of several channels or filters: the runtime gives other sums, and writes beyond its memory"
 _LONG = "sums of s8 data moved by 128 may leave 2^24, from where on the runtime rounds them before it moves them back"
