@@ -115,7 +115,7 @@ class AddBias final : public ByChannel {
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
       const float addend = bytes != nullptr ? static_cast<float>(bytes[channel] - 128) : bias[channel];
-      const int32_t sum = exact_ ? arithmetic::wrap_s32(acc[i] + static_cast<int64_t>(addend))
+      const int32_t sum = exact_ ? static_cast<int32_t>(arithmetic::wrap_s32(acc[i] + static_cast<int64_t>(addend)))
                                  : saturate_s32((static_cast<float>(acc[i]) + addend) * unit_);
       out[i] = relu_ ? std::max(sum, 0) : sum;
     });
