@@ -222,6 +222,7 @@ struct RealLoop {
     hard_sigmoid,
     hard_swish,
     scaled_below_zero,
+    scaled_by_sign_bit,
     scaled_unless_above_zero,
     arc_cosine,
     arc_sine,

@@ -10,9 +10,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import bittrue
-from support.onnx_models import Checks, check, needs_measured, value_info
+from support.onnx_models import CLASSICAL, Checks, check, needs_measured, value_info
 
-CLASSICAL = "ai.onnx.ml"
 _NUMBERS = (np.float32, np.float64, np.int32, np.int64)
 _FORMS = ("NONE", "LOGISTIC", "SOFTMAX")
 Node = tuple[list[np.ndarray], int, dict[str, Any]]

@@ -9,9 +9,8 @@ import pytest
 from onnx import helper
 
 import bittrue
-from support.onnx_models import Checks, needs_measured, value_info
+from support.onnx_models import CLASSICAL, Checks, needs_measured, value_info
 
-_CLASSICAL = "ai.onnx.ml"
 _MODES = "BRANCH_LEQ BRANCH_LT BRANCH_GTE BRANCH_GT BRANCH_EQ BRANCH_NEQ".split()
 
 
@@ -62,10 +61,10 @@ class _Ensemble:
         if rng.random() < 0.3:
             x[rng.random(shape) < 0.2] = rng.choice([np.nan, np.inf])
         names = [f"y{k}" for k in range(outputs)]
-        node = helper.make_node(operator, ["x"], names, domain=_CLASSICAL, **attributes)
+        node = helper.make_node(operator, ["x"], names, domain=CLASSICAL, **attributes)
         results = [helper.make_empty_tensor_value_info(name) for name in names]
         graph = helper.make_graph([node], "graph", [value_info("x", x)], results)
-        imports = [helper.make_opsetid("", 17), helper.make_opsetid(_CLASSICAL, 3)]
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid(CLASSICAL, 3)]
         return helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString(), [x]
 
 

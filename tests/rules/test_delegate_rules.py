@@ -208,12 +208,16 @@ def test_quantize_by_a_reciprocal(values: list[float], scale: float, zero_point:
 
 
 def test_slope_rules_are_told_apart() -> None:
-    """`slope`: -0 under a positive slope, 0 under a negative one."""
+    """`slope`: zeros of both signs under a negative slope."""
     signs = {
         name: [bool(np.signbit(rule(F32(x), F32(a)))) for x, a in ((0.0, -1.0), (-0.0, -1.0))]
         for name, rule in slope.RULES.items()
     }
-    assert signs == {"scaled_unless_above_zero": [True, False], "scaled_below_zero": [False, True]}
+    assert signs == {
+        "scaled_unless_above_zero": [True, False],
+        "scaled_below_zero": [False, True],
+        "scaled_by_sign_bit": [False, False],
+    }
 
 
 def test_sign_rules_are_told_apart() -> None:

@@ -23,10 +23,11 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, num
 import bittrue
 from bittrue.importers import onnx_operators
 from bittrue.importers.onnx_operators import Source
+from bittrue.importers.onnx_operators.classical import refused
 
 from .contributed_models import GENERATORS
 from .official_onnx import official_cases
-from .onnx_models import MICROSOFT, build, single
+from .onnx_models import CLASSICAL, MICROSOFT, build, single
 
 _F32, _U8, _S32, _S64, _BOOL = 1, 2, 6, 7, 9
 # What ONNX Runtime 1.31 knows.
@@ -67,8 +68,8 @@ class Base:
 
 
 def mapped() -> set[tuple[str, str]]:
-    """(domain, op_type) of every operator that the importer maps."""
-    return set(onnx_operators._table())
+    """(domain, op_type) of every operator that the importer maps, but for those that it refuses by name."""
+    return {key for key, mapper in onnx_operators._table().items() if mapper is not refused}
 
 
 def _made(op_type: str, operands: Mapping[str, Any], types: Sequence[int], **others: Any) -> Base:
@@ -404,10 +405,50 @@ def _drawn(known: set[str]) -> Iterator[Base]:
                 yield Base(MICROSOFT, node.op_type, content, tuple(feeds))
 
 
+def _classical() -> Iterator[Base]:
+    """Operators of ai.onnx.ml."""
+    own: dict[str, Any] = {"domain": CLASSICAL, "opset": 17}
+    x, whole = np.float32([[1, -2], [0, 3]]), np.int64([[1, -2], [0, 3]])
+    yield _made("Scaler", {"x": x}, [_F32], offset=[1.0, 2.0], scale=[0.5, 3.0], **own)
+    yield _made("Normalizer", {"x": x}, [_F32], norm="L2", **own)
+    yield _made("Imputer", {"x": x}, [_F32], imputed_value_floats=[1.0, 2.0], replaced_value_float=3.0, **own)
+    yield _made("Imputer", {"x": whole}, [_S64], imputed_value_int64s=[1, 2], replaced_value_int64=3, **own)
+    yield _made("Binarizer", {"x": x}, [_F32], threshold=0.5, **own)
+    yield _made("ArrayFeatureExtractor", {"x": x, "i": np.int64([1])}, [_F32], **own)
+    yield _made("FeatureVectorizer", {"x": x, "y": whole}, [_F32], inputdimensions=[2, 1], **own)
+    yield _made("LabelEncoder", {"x": whole}, [_F32], keys_int64s=[1, 3], values_floats=[0.5, 2.0], default_float=1.0,
+                **own)  # fmt: skip
+    yield _made("LabelEncoder", {"x": x}, [_S64], keys_floats=[1.0, 3.0], values_int64s=[5, 2], default_int64=1, **own)
+    yield _made("OneHotEncoder", {"x": whole}, [_F32], cats_int64s=[1, 3, 0], zeros=1, **own)
+    linear: dict[str, Any] = {"coefficients": [1.0, 2.0, -0.5, 3.0], "intercepts": [0.5, -1.0], **own}
+    yield _made("LinearRegressor", {"x": x}, [_F32], targets=2, post_transform="NONE", **linear)
+    yield _made("LinearClassifier", {"x": x}, [_S64, _F32], classlabels_ints=[4, 7], multi_class=0,
+                post_transform="LOGISTIC", **linear)  # fmt: skip
+    places: dict[str, Any] = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0]}
+    nodes = places | {
+        "nodes_values": [0.5, 0.0, 0.0],
+        "nodes_hitrates": [1.0, 1.0, 1.0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "nodes_missing_value_tracks_true": [1, 0, 0],
+        "post_transform": "NONE",
+    }
+
+    def weights(what: str) -> dict[str, Any]:
+        lists = {"treeids": [0, 0], "nodeids": [1, 2], "ids": [0, 0], "weights": [0.25, 0.75]}
+        return {f"{what}_{name}": values for name, values in lists.items()}
+
+    yield _made("TreeEnsembleRegressor", {"x": x}, [_F32], n_targets=1, aggregate_function="AVERAGE", base_values=[1.0],
+                **nodes, **weights("target"), **own)  # fmt: skip
+    yield _made("TreeEnsembleClassifier", {"x": x}, [_S64, _F32], classlabels_int64s=[4, 7], base_values=[0.5],
+                **nodes, **weights("class"), **own)  # fmt: skip
+
+
 @functools.cache
 def bases() -> tuple[Base, ...]:
     """Every base, at most two of the official ones with the same operator and the same attributes given."""
-    chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences(), *_experts_and_others()]
+    chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences(), *_experts_and_others(), *_classical()]
     chosen += _drawn({base.op_type for base in chosen})
     forms: dict[Any, int] = {}
     for base in _official():

@@ -25,6 +25,7 @@ from .recorded import Case, Recorder
 from .seed import KEPT_SEED
 
 MICROSOFT = "com.microsoft"
+CLASSICAL = "ai.onnx.ml"
 # The IR version that goes with opset 21 and later.
 _IR_VERSION = 11
 # ONNX Runtime's arithmetic on the processor that runs the tests; its kernels for 512-bit vectors are others.
@@ -98,7 +99,7 @@ def single(
     """A model of one node, and what to feed it.
 
     Args:
-        op_type, domain, attributes, opset: of the node; com.microsoft is imported as version 1 besides.
+        op_type, domain, attributes, opset: of the node; com.microsoft is imported as version 1, ai.onnx.ml as 3.
         inputs: operands in order, None for omitted ones.
         outputs: TensorProto types of the outputs (their shapes stay open).
         constants: names of the operands that become initializers; the others are graph inputs.
@@ -133,6 +134,8 @@ def build(
         [numpy_helper.from_array(np.asarray(array), name) for name, array in (initializers or {}).items()],
     )
     imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    if any(node.domain == CLASSICAL for node in nodes):
+        imports.append(helper.make_opsetid(CLASSICAL, 3))
     model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
     return model.SerializeToString(), [np.asarray(array) for array in inputs.values()]
 

@@ -1,4 +1,7 @@
 // leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own.
+#include <map>
+#include <string>
+
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/elementwise/logistic.h"
@@ -12,10 +15,14 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
     const auto alpha = static_cast<float>(step.real("alpha"));
     // Which of two NaNs a product keeps is up to the compiler.
     require(alpha == alpha, "the slope is NaN");
-    const bool unless_above = step.rule("slope") == "scaled_unless_above_zero";
-    require(unless_above || step.rule("slope") == "scaled_below_zero", "no native rule for this slot");
-    const auto function = unless_above ? RealLoop::scaled_unless_above_zero : RealLoop::scaled_below_zero;
-    return make_real_loop(step, cores, {function, alpha});
+    static const std::map<std::string, RealLoop::Function> rules = {
+        {"scaled_below_zero", RealLoop::scaled_below_zero},
+        {"scaled_by_sign_bit", RealLoop::scaled_by_sign_bit},
+        {"scaled_unless_above_zero", RealLoop::scaled_unless_above_zero},
+    };
+    const auto rule = rules.find(step.rule("slope"));
+    require(rule != rules.end(), "no native rule for this slot");
+    return make_real_loop(step, cores, {rule->second, alpha});
   }
   if (step.texts.count("form")) return make_leaky_levels(step, cores);
   if (step.has_array("table")) return make_level_table(step, cores);

@@ -89,22 +89,6 @@ def add_to_odd(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
         return total
 
 
-def sum_or_first_nan(a: npt.ArrayLike, b: npt.ArrayLike) -> np.ndarray:
-    """a + b; where a is NaN, its bits (made quiet), where b alone is one, its, as vector instructions keep them.
-
-    NumPy's loops may exchange operands.
-
-    >>> nan = np.array([0x7FC00001, 0xFFC00002], np.uint32).view(np.float32)
-    >>> sum_or_first_nan(nan, nan[::-1]).view(np.uint32).tolist() == nan.view(np.uint32).tolist()
-    True
-    """
-    first, second = np.asarray(a), np.asarray(b)
-    total = first + second
-    if np.isnan(total).any():
-        total = np.where(np.isnan(first), first + first, np.where(np.isnan(second), second + second, total))
-    return total
-
-
 def fused_multiply_add(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """a * b + c in binary32 with one rounding, ties to even; broadcasts.
 

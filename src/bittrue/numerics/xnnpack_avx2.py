@@ -29,6 +29,8 @@ def _of_reals(row: Row) -> Row:
     """The row with the vectors of this processor; `row` itself where they are the same."""
     if row.operator in ("elu", "log", "logistic") and row.rules == {"real_function": "binary32_fused"}:
         return replace(row, rules=_FUNCTIONS, evidence=_RUN, limit="")
+    if row.rules == {"slope": "scaled_below_zero"}:
+        return replace(row, rules={"slope": "scaled_by_sign_bit"}, evidence=_RUN)
     if row.rules == {"real_softmax": "binary32_fused_16_lanes"}:
         return replace(row, rules=_SOFTMAX, evidence=_RUN, limit="")
     if row.rules.get("plain_range") == "unlimited" and "quantize_asymmetric" in row.rules:

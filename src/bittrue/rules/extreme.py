@@ -200,7 +200,7 @@ def _parts_in_lanes(rows: np.ndarray, sign: int, length: int, *, width: int) -> 
     >>> [RULES["parts_in_16_lanes"].apply(row, 1, length).tolist() for length in (32, 1)]
     [[-0.0], [0.0]]
     >>> RULES["parts_in_8_lanes"].apply(row, 1, 32).tolist()
-    [[-0.0]]
+    [-0.0]
     """
     if length == 1 and rows.shape[1]:
         return _last_unless_beyond(rows, sign)

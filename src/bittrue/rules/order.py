@@ -29,6 +29,21 @@ class OrderRule:
     rows: Callable[[int, int, int, int], np.ndarray] | None = None
 
 
+def sum_or_first_nan(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The sum; where `first` is NaN, its bits, made quiet; where `second` alone is one, its.
+
+    So vector instructions do it; NumPy's loops may exchange operands.
+
+    >>> nan = np.array([0x7FC00001, 0xFFC00002], np.uint32).view(np.float32)
+    >>> sum_or_first_nan(nan, nan[::-1]).view(np.uint32).tolist() == nan.view(np.uint32).tolist()
+    True
+    """
+    total = first + second
+    if np.isnan(total).any():
+        total = np.where(np.isnan(first), first + first, np.where(np.isnan(second), second + second, total))
+    return total
+
+
 def _from_left(columns: np.ndarray, total: np.ndarray) -> np.ndarray:
     for column in columns.T:
         total = total + column
@@ -79,16 +94,16 @@ def in_lanes(rows: np.ndarray, width: int, vectors: Sequence[int]) -> np.ndarray
     lanes = np.zeros((len(vectors), rows.shape[0], width), np.float32)
     for i in range(0, length - length % width, width):
         vector = lanes[i // width % len(vectors)]
-        vector[:] = floats.sum_or_first_nan(vector, rows[:, i : i + width])
+        vector[:] = sum_or_first_nan(vector, rows[:, i : i + width])
     lanes = lanes[list(vectors)]
     while len(lanes) > 1:
-        lanes = floats.sum_or_first_nan(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :])
+        lanes = sum_or_first_nan(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :])
     total = lanes[0]
     rest = rows[:, length - length % width :]
     part = total[:, : rest.shape[1]]
-    part[:] = floats.sum_or_first_nan(part, rest)
+    part[:] = sum_or_first_nan(part, rest)
     while total.shape[1] > 1:
-        total = floats.sum_or_first_nan(total[:, : total.shape[1] // 2], total[:, total.shape[1] // 2 :])
+        total = sum_or_first_nan(total[:, : total.shape[1] // 2], total[:, total.shape[1] // 2 :])
     return np.asarray(total[:, 0])
 
 
@@ -100,9 +115,9 @@ def _columns(part: np.ndarray, whole: int) -> np.ndarray:
     total = np.zeros(part.shape[1], np.float32)
     for place, row in enumerate(part):
         before = total
-        total = floats.sum_or_first_nan(before, row)
+        total = sum_or_first_nan(before, row)
         if place % 7 == 0:
-            total[behind:] = floats.sum_or_first_nan(row[behind:], before[behind:])
+            total[behind:] = sum_or_first_nan(row[behind:], before[behind:])
     return total
 
 
@@ -144,9 +159,9 @@ def _parts(
             if fused and reduced[-1]:
                 out = floats.fused_multiply_add(total, factor, out)
             elif fused or not reduced[-1]:
-                out = floats.sum_or_first_nan(out, total * factor)
+                out = sum_or_first_nan(out, total * factor)
             else:
-                out = floats.sum_or_first_nan(total * factor, out)
+                out = sum_or_first_nan(total * factor, out)
     return out
 
 

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary, floats, fused, fused_polynomials, rational_wide
+from ..arithmetic import elementary, fused, fused_polynomials, rational_wide
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 from ..records import dataclass
-from . import extreme, real_function
+from . import extreme, order, real_function
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
@@ -76,13 +76,13 @@ def _sums_of_lanes(summands: np.ndarray, width: int) -> np.ndarray:
     groups = [summands[:, i : i + width] for i in range(0, length, width)]
     in_turn = length // (4 * width) * 4
     for i, group in enumerate(groups[:in_turn]):
-        lanes[i % 2] = floats.sum_or_first_nan(group, lanes[i % 2])
-    total = floats.sum_or_first_nan(lanes[1], lanes[0])
+        lanes[i % 2] = order.sum_or_first_nan(group, lanes[i % 2])
+    total = order.sum_or_first_nan(lanes[1], lanes[0])
     for group in groups[in_turn:]:
         part = total[:, : group.shape[1]]
-        part[:] = floats.sum_or_first_nan(part, group)
+        part[:] = order.sum_or_first_nan(part, group)
     while (half := total.shape[1] // 2) > 0:
-        total = floats.sum_or_first_nan(total[:, :half], total[:, half:])
+        total = order.sum_or_first_nan(total[:, :half], total[:, half:])
     return total
 
 

@@ -240,7 +240,7 @@ def _one_hot(source: Source) -> None:
     Real numbers lose their fraction. What is no category is an error of the run, but where `zeros` says that it is 0.
     """
     expect_type(source, 0, "f32", "f64", "s64")
-    if source.has("cats_strings"):
+    if source.texts("cats_strings"):
         raise source.unsupported("BT-ONNX-TYPE", "its categories are texts, which are no numbers", TEXTS)
     parts, given = Parts(source), listed(source, source.integers("cats_int64s"), "cats_int64s")
     zeros = source.flag("zeros", True, True)
@@ -327,7 +327,7 @@ def give_best_label(source: Source, parts: Parts, scores: int, labels: np.ndarra
 
 def labels_of(source: Source, name: str) -> np.ndarray:
     """A classifier's labels, which are integers."""
-    if source.has("classlabels_strings"):
+    if source.texts("classlabels_strings"):
         raise source.unsupported("BT-ONNX-TYPE", "its labels are texts, which are no numbers", TEXTS)
     return listed(source, source.integers(name), name)
 
@@ -365,7 +365,8 @@ _REFUSED = {
 }
 
 
-def _refused(source: Source) -> None:
+def refused(source: Source) -> None:
+    """What reads or gives no tensors of numbers."""
     advice = "export the classifier with zipmap=False" if source.op_type == "ZipMap" else TEXTS
     raise source.unsupported("BT-OPERATOR", _REFUSED[source.op_type], advice)
 
@@ -381,6 +382,6 @@ _MAPPERS: dict[str, Mapper] = {
     "Normalizer": _normalizer,
     "OneHotEncoder": _one_hot,
     "Scaler": _scaler,
-    **dict.fromkeys(_REFUSED, _refused),
+    **dict.fromkeys(_REFUSED, refused),
 }
 MAPPERS: Mappers = {(CLASSICAL, name): mapper for name, mapper in _MAPPERS.items()}
