@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .uncollected import uncollected
+
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
@@ -122,7 +124,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'bittrue' has no attribute {name!r}")
     module, attribute = _PUBLIC[name]
-    value = getattr(import_module(f".{module}", __name__), attribute)
+    value = getattr(uncollected(import_module)(f".{module}", __name__), attribute)
     globals()[name] = value
     return value
 

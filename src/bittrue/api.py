@@ -42,6 +42,7 @@ from .runtime import (
 )
 from .runtime.run import Run, deadline_of, timeout_seconds
 from .runtime.side_by_side import AHEAD, available_processors, in_order
+from .uncollected import uncollected
 
 if TYPE_CHECKING:
     from .runtime.profile import Profile
@@ -93,6 +94,7 @@ class Model:
         return self.file.notes
 
     @memory_errors
+    @uncollected
     def prepare(
         self,
         numerics: str | numerics_tables.Numerics | None = None,
@@ -842,6 +844,7 @@ def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
 
 
 @memory_errors
+@uncollected
 def load(source: Any, weights: Any = None) -> Model:
     """Read a model.
 
@@ -860,6 +863,7 @@ def load(source: Any, weights: Any = None) -> Model:
 
 
 @memory_errors
+@uncollected
 def load_plan(
     path: Any,
     *,

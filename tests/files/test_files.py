@@ -136,9 +136,10 @@ def test_targets_that_cannot_be(tmp_path: Path, name: str, number: int | None) -
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800", 3, None])
 def test_what_is_no_path(path: object) -> None:
-    for function in (files.write_bytes, files.append_line, files.read_file):
+    functions: list[Callable[..., object]] = [files.write_bytes, files.append_line, files.read_file, files.read_array]
+    for function in functions:
         with pytest.raises(InputError, match="BT-FILE-PATH"):
-            function(path, b"")  # type: ignore[operator]
+            function(path, b"")
 
 
 def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,14 +290,17 @@ def test_lines_are_added_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert path.read_bytes() == b"one\nthree\n"
 
 
-def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("read", [files.read_file, files.read_array])
+def test_reading(read: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     path.write_bytes(bytes(range(100)))
-    assert files.read_file(path) == bytes(range(100))
-    assert files.read_file(path, 10, 5) == bytes(range(10, 15))
-    assert files.read_file(path, 200) == b""
+    for given in ((), (10, 5), (200,)):
+        found = read(path, *given)
+        expected = bytes(range(100))[given[0] if given else 0 :][: given[1] if len(given) > 1 else None]
+        assert memoryview(found).tobytes() == expected  # type: ignore[arg-type]
+        assert memoryview(found).readonly  # type: ignore[arg-type]
     with pytest.raises(InputError, match="BT-FILE-CHANGED"):
-        files.read_file(path, 90, 20)
+        read(path, 90, 20)
     real, calls = os.fstat, []
 
     def fstat(descriptor: int) -> os.stat_result:
@@ -307,4 +311,4 @@ def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(files.os, "fstat", fstat)
     with pytest.raises(BittrueError, match="changed while it was being read"):
-        files.read_file(path)
+        read(path)

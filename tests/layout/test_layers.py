@@ -20,7 +20,7 @@ PACKAGE = REPOSITORY / "src" / "bittrue"
 # Left to right: a folder may import itself and what stands left of it, and all may import what `ANYWHERE` names.
 # `errors` imports nothing of ours, `files` and `names` nothing but errors; the modules beside the folders form the
 # public API, which the command line alone imports.
-ANYWHERE = {"visible", "records", "deferred"}
+ANYWHERE = {"visible", "records", "deferred", "uncollected"}
 ORDER = ("errors", "files", "names", "graph", "arithmetic", "rules", "operators", "numerics", "importers")
 ORDER += (
     "rewrites",
