@@ -1,5 +1,7 @@
 #include "core/cpu.h"
 
+#include <sched.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__) && defined(__linux__)
@@ -45,5 +47,10 @@ bool cpu_has_neon_dotprod() { return false; }
 #endif
 
 #endif
+
+int available_processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
 
 }  // namespace bittrue

@@ -8,4 +8,6 @@ bool cpu_has_avxvnni();     // the VEX form, with AVX2 and FMA
 bool cpu_has_avx512vnni();  // F, BW, DQ, VL and VNNI, with AVX2 and FMA
 bool cpu_has_neon_dotprod();
 
+int available_processors();  // how many this process may use
+
 }  // namespace bittrue

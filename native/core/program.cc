@@ -6,18 +6,17 @@
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
 
+#include "core/cpu.h"
+#include "core/memory.h"
 #include "core/written.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 // Copies `rows` rows of `row` bytes between two strides, flipping the top bit of every byte when asked to.
 void copy_rows(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride, int64_t rows,
@@ -158,13 +157,33 @@ Made make_kernel(const ProgramStep& step, const std::vector<TensorSpec>& tensors
   return made;
 }
 
+// Whether there are so many weights that two threads pack them, though one shall run the program.
+bool worth_two(const std::vector<TensorSpec>& tensors) {
+  constexpr int64_t kWorth = int64_t{1} << 20;
+  int64_t bytes = 0;
+  for (const TensorSpec& tensor : tensors) bytes += tensor.home == Home::constant ? tensor.operand.bytes() : 0;
+  return bytes >= kWorth && available_processors() > 1;
+}
+
+std::vector<Made> make_kernels(const std::vector<ProgramStep>& steps, const std::vector<TensorSpec>& tensors,
+                               const CoreSet& cores, ThreadPool& pool) {
+  pool.stop().begin(std::numeric_limits<double>::infinity(), nullptr, -1);
+  const ThreadPool::Awake awake(pool);
+  // The last steps have the most weights.
+  const auto count = static_cast<int64_t>(steps.size());
+  std::vector<Made> made(steps.size());
+  pool.parallel(count, [&](int64_t task, int) {
+    const int64_t i = count - 1 - task;
+    made[i] = make_kernel(steps[i], tensors, cores);
+  });
+  return made;
+}
+
 }  // namespace
 
 AlignedBytes::AlignedBytes(int64_t size) {
-  const size_t rounded = static_cast<size_t>((size + 2 * kAlignment) / kAlignment * kAlignment);
-  auto* data = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
-  if (data == nullptr) throw std::bad_alloc();
-  data_.reset(data);
+  constexpr int64_t kRoom = 64;
+  data_.reset(static_cast<uint8_t*>(lasting_memory(static_cast<size_t>(size + kRoom))));
 }
 
 void AlignedBytes::Free::operator()(uint8_t* p) const { std::free(p); }
@@ -193,16 +212,12 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
       step.step.then->outputs = step.step.outputs;
     }
   }
-  // The last steps have the most weights.
-  const auto count = static_cast<int64_t>(steps.size());
-  std::vector<Made> made(steps.size());
-  pool_.stop().begin(std::numeric_limits<double>::infinity(), nullptr, -1);
-  {
-    const ThreadPool::Awake awake(pool_);
-    pool_.parallel(count, [&](int64_t task, int) {
-      const int64_t i = count - 1 - task;
-      made[i] = make_kernel(steps[i], tensors_, cores_);
-    });
+  std::vector<Made> made;
+  if (threads == 1 && worth_two(tensors_)) {
+    ThreadPool two(2);
+    made = make_kernels(steps, tensors_, cores_, two);
+  } else {
+    made = make_kernels(steps, tensors_, cores_, pool_);
   }
   std::vector<bool> needed(tensors_.size(), false);
   int64_t scratch = 0;

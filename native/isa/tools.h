@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
+
+#include "core/memory.h"
 
 namespace bittrue::BITTRUE_ISA {
 
@@ -15,7 +17,7 @@ class AlignedArray {
  public:
   AlignedArray() = default;
   explicit AlignedArray(int64_t count)
-      : data_(static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T) + 1, std::align_val_t{64}))) {
+      : data_(static_cast<T*>(lasting_memory(static_cast<size_t>(count) * sizeof(T)))) {
     std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
   }
   AlignedArray(AlignedArray&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
@@ -25,9 +27,7 @@ class AlignedArray {
     other.data_ = kept;
     return *this;
   }
-  ~AlignedArray() {
-    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
-  }
+  ~AlignedArray() { std::free(data_); }
 
   T* data() { return data_; }
   const T* data() const { return data_; }

@@ -116,7 +116,8 @@ class Model:
                 the runtime that the file's format comes with (``"litert"`` or ``"onnxruntime"``). Or a table itself.
             executor: ``"auto"`` (the fastest one available), ``"native"`` (C++) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
-                steps on one thread and leaves matrix products to NumPy's BLAS.
+                steps on one thread and leaves matrix products to NumPy's BLAS. Many weights are packed by two threads,
+                where there are two processors.
             isa: instruction set of the native executor, for example ``"avx2"``; `bittrue.isas()` lists those of this
                 processor. None: what the environment variable BITTRUE_ISA says, else the fastest. The result never
                 depends on it.

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "core/memory.h"
 #include "isa/avx512vnni/intrinsics.h"
 
 namespace bittrue::avx512vnni {
@@ -26,8 +26,7 @@ class Buffer {
   // Without a value: memory that is never written costs nothing.
   void allocate_raw(int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(T) + 63;
-    data_ = static_cast<T*>(std::aligned_alloc(64, bytes / 64 * 64 + 64));
-    if (data_ == nullptr) throw std::bad_alloc();
+    data_ = static_cast<T*>(lasting_memory(bytes));
   }
   T* data() const { return data_; }
   T& operator[](int64_t i) const { return data_[i]; }

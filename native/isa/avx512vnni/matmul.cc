@@ -1,10 +1,11 @@
 // Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
 // the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them. Up to 8
 // columns are there twice, and a vector holds two rows.
+#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
+#include "core/memory.h"
 #include "isa/avx512vnni/cores.h"
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/requantize.h"
@@ -425,8 +426,6 @@ class VnniMatmul final : public Matmul {
   int8_t* constants_;
 };
 
-constexpr std::align_val_t kAlignment{64};
-
 // weights[d / 4][i][d % 4] = byte d of column columns[i], zero where that is -1.
 void pack_columns(const MatmulSpec& spec, const int64_t* columns, int64_t width, int8_t* weights) {
   const int64_t row_bytes = spec.segments * spec.depth;
@@ -502,8 +501,7 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
   const int64_t row_bytes = segments_ * depth_;
   panels_ = new Panel[static_cast<size_t>(panels_count_)];
   // All panels' weights, then all biases: 64 bytes per vector.
-  constants_ =
-      static_cast<int8_t*>(::operator new(static_cast<size_t>(vectors * (row_bytes / 4 + 1) * 64), kAlignment));
+  constants_ = static_cast<int8_t*>(lasting_memory(static_cast<size_t>(vectors * (row_bytes / 4 + 1) * 64)));
   int8_t* weights = constants_;
   int8_t* bias = constants_ + vectors * (row_bytes / 4) * 64;
   int64_t first_column = 0;
@@ -545,7 +543,7 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
 VnniMatmul::~VnniMatmul() {
   for (int64_t p = 0; p < panels_count_; ++p) delete panels_[p].requantizer;
   delete[] panels_;
-  ::operator delete(static_cast<void*>(constants_), kAlignment);
+  std::free(constants_);
 }
 
 // Where the rows of one tile after the other begin in lists.
