@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -12,10 +13,13 @@ class _Module:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What another thread is just importing is there, but not whole: this waits for it.
-        return getattr(import_module(self._path), name)
+        if self._module is None:
+            # What another thread is just importing is there, but not whole: this waits for it.
+            self._module = import_module(self._path)
+        return getattr(self._module, name)
 
 
 def deferred(package: str, names: Iterable[str]) -> Callable[[str], _Module]:

@@ -186,8 +186,9 @@ SIZES: dict[str, Size] = {
 
 def _check_whole(*numbers: object) -> None:
     """WindowError unless all are integers: attributes of plan files may be anything."""
-    if not all(isinstance(number, (int, np.integer)) for number in numbers):
-        raise WindowError(f"{list(numbers)} are not all integers")
+    for number in numbers:
+        if number.__class__ is not int and not isinstance(number, (int, np.integer)):
+            raise WindowError(f"{list(numbers)} are not all integers")
 
 
 def window(
