@@ -319,11 +319,11 @@ class Session:
                 `bittrue.quantize`).
             RunError: values without a defined result, for example a division by zero.
         """
-        if self._run_call is not None and not named and progress is None:
+        if self._run_call is not None and progress is None and not (named and positional):
             # Small networks take microseconds: the usual call goes straight to the C++ core.
             deadline = None if timeout is None else deadline_of(timeout)
             try:
-                outputs = self._run_call(positional, deadline)
+                outputs = self._run_call((named,) if named else positional, deadline)
             except Exception as error:
                 assert isinstance(self._executor, NativeExecutor)
                 raise self._executor.failure(error, timeout) from None

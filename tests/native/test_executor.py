@@ -189,6 +189,18 @@ def test_arrays_of_other_types_take_the_short_way(kind: str, monkeypatch: pytest
     same("input", given, before)
 
 
+def test_arrays_by_name_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = T("f32", (1, 8), name="x")
+    session = bittrue.load(single("ABS", None, [x], [T("f32", (1, 8))])).prepare()
+    (name,) = [port.name for port in session.inputs]
+    value = np.arange(-4, 4, dtype=np.float32).reshape(1, 8)
+    with pytest.raises(bittrue.InputError, match="BT-INPUT-NAME"):
+        session.run(**{name: value, "other": value})
+    monkeypatch.delattr("bittrue.api.Session._run")
+    (result,) = session.run(**{name: value}).values()
+    same("result", result, np.abs(value))
+
+
 def test_inputs_that_are_not_contiguous(demo: bittrue.Model) -> None:
     session = demo.prepare()
     (x,) = feed_of(session)
