@@ -242,6 +242,40 @@ def _halves(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 @needs_measured
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("total", ["Add", "Sum"])
+def test_sums_behind_convolutions_in_a_branch(total: str, outside: bool) -> None:
+    """Weights from outside are not laid out in blocks: the sum begins the convolution, whose image stays in planes."""
+    rng = np.random.default_rng(3)
+    weights = onnx.numpy_helper.from_array((rng.standard_normal((16, 16, 3, 3)) * 0.3).astype(np.float32), "w")
+    half = onnx.numpy_helper.from_array(_halves(rng, 4, 3), "half")
+    bias = onnx.numpy_helper.from_array(rng.standard_normal(16).astype(np.float32), "b")
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
+        helper.make_node("Cast", ["c"], ["c half"], to=TensorProto.FLOAT16),
+        helper.make_node("Cast", ["x"], ["x half"], to=TensorProto.FLOAT16),
+        helper.make_node(total, ["c half", "x half"], ["t"]),
+        helper.make_node("Cast", ["t"], ["t single"], to=TensorProto.FLOAT),
+        helper.make_node("Exp", ["t single"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 5, 5])
+    chosen = helper.make_tensor_value_info("chosen", TensorProto.BOOL, [])
+    beside = helper.make_tensor_value_info("beside", TensorProto.FLOAT16, [2, 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    product = helper.make_tensor_value_info("product", TensorProto.FLOAT16, None)
+    branch = helper.make_graph(nodes, "branch", [], [y], [bias] if outside else [bias, weights])
+    around = [
+        helper.make_node("If", ["chosen"], ["y"], then_branch=branch, else_branch=branch),
+        helper.make_node("MatMul", ["beside", "half"], ["product"]),
+    ]
+    constants = [half, weights] if outside else [half]
+    graph = helper.make_graph(around, "graph", [x, chosen, beside], [y, product], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feeds = [rng.standard_normal((1, 16, 5, 5)).astype(np.float32), np.array(True), _halves(rng, 2, 4)]
+    assert _check(model.SerializeToString(), feeds)
+
+
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bittrue
@@ -31,6 +31,7 @@ def test_quantized(dtype: str, data: st.DataObject) -> None:
 
 
 @given(shape=shapes(0), alpha=ALPHAS, seed=seeds)
+@example(shape=(5,), alpha=-0.5, seed=5515)
 def test_real(shape: tuple[int, ...], alpha: float, seed: int) -> None:
     check(model(T("f32", shape), T("f32", ()), alpha), [[reals(seed, shape)]])
 

@@ -59,27 +59,29 @@ def rewrite(graph: Graph, shapes: Shapes, pairs: str = "") -> tuple[Graph, tuple
     """
     editor = Editor(graph, shapes)
     if not fuse_groups(editor, shapes, pairs):
-        mark_computed_weights(editor)
         return (editor.finish(), ()) if editor.touched else (graph, ())
     return editor.finish(), _notes(editor, pairs)
 
 
 def fuse_groups(editor: Editor, shapes: Shapes, pairs: str = "") -> bool:
-    """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs. `pairs` as above."""
-    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
-        return False
-    if not editor.graph.widened:
-        # Source: ORT prepares nothing when it looks once more behind inserted casts.
-        _prepare(editor, shapes)
-    for _ in editor.rounds(_ROUNDS):
-        _remove_clamps(editor)
-        if pairs == "u8":
-            make_unsigned(editor)
-        _fuse_groups(editor, pairs)
-        remove_inverse_pairs(editor)
-    multiply_by_blocks(editor, shapes)
+    """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs. `pairs` as above.
+
+    Convolutions that are left know which of their weights are no constants.
+    """
+    found = any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes())
+    if found:
+        if not editor.graph.widened:
+            # Source: ORT prepares nothing when it looks once more behind inserted casts.
+            _prepare(editor, shapes)
+        for _ in editor.rounds(_ROUNDS):
+            _remove_clamps(editor)
+            if pairs == "u8":
+                make_unsigned(editor)
+            _fuse_groups(editor, pairs)
+            remove_inverse_pairs(editor)
+        multiply_by_blocks(editor, shapes)
     mark_computed_weights(editor)
-    return True
+    return found
 
 
 def _prepare(editor: Editor, shapes: Shapes) -> None:
