@@ -276,6 +276,24 @@ def test_sums_behind_convolutions_in_a_branch(total: str, outside: bool) -> None
 
 
 @needs_measured
+@pytest.mark.parametrize("first", [False, True])
+def test_copies_of_dequantizations_are_asked_last(first: bool) -> None:
+    """By then the Concat that reads one is known to stand alone, so this one does, too, and rounds nothing."""
+    rng = np.random.default_rng(4)
+    constants = {"scale": np.float16(0.0123), "point": np.uint8(120)}
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("QuantizeLinear", ["e", "scale", "point"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "point"], ["d"]),
+        helper.make_node("Sin", ["d"], ["s"]),
+        helper.make_node("Concat", ["d", "s"] if first else ["s", "d"], ["c"], axis=0),
+        helper.make_node("Tanh", ["c"], ["t"]),
+        helper.make_node("Cast", ["t"], ["y"], to=TensorProto.FLOAT),
+    ]
+    assert _check(*build(nodes, {"x": _halves(rng, 4, 40)}, {"y": TensorProto.FLOAT}, constants, opset=21))
+
+
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""

@@ -91,7 +91,8 @@ def _read_copy(editor: Editor, node: Node, edge: Edge) -> None:
     )
     name = editor.tensors[node.outputs[0]].name
     copy = editor.computed(node.outputs[0], f"{name}/copy", editor.type(node.outputs[0]))
-    editor.add(node, DEQUANTIZE, node.inputs, (copy,), dict(node.attributes), version=node.version)
+    attributes = {**node.attributes, "made": True}
+    editor.add(node, DEQUANTIZE, node.inputs, (copy,), attributes, version=node.version)
     editor.redirect(current[0], current[1], copy)
 
 
