@@ -35,7 +35,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if node.source != "MoE" or node.attributes.get("normalized") is not False:
             continue
         others = _other_readers(editor, node) if _fits(editor, shapes, node) else None
-        if others is None or any(node in _before(editor, other) for other in others):
+        if others is None or not others.isdisjoint(_behind(editor, node)):
             continue
         if others <= _before(editor, node):
             _clear(editor, node)
@@ -77,6 +77,16 @@ def _before(editor: Editor, node: Node) -> set[Node]:
         before = {w for w in map(editor.writer, left.pop().inputs) if w is not None} - found
         found |= before
         left += before
+    return found
+
+
+def _behind(editor: Editor, node: Node) -> set[Node]:
+    """All nodes that follow from what a node gives."""
+    found, left = set[Node](), [node]
+    while left:
+        behind = {reader for index in left.pop().outputs for reader, _ in editor.readers(index)} - found
+        found |= behind
+        left += behind
     return found
 
 
