@@ -339,6 +339,13 @@ class Parts:
         ends: dict[str, Attribute] = {"start": start} if end is None else {"start": start, "end": end}
         return self.step("shape", "s64", [x], of="dimensions", **ends)
 
+    def total(self, x: int, axis: int, keep: bool) -> int:
+        """The binary32 sum along an axis, made one number after the other; the axis has one element then, or goes."""
+        along = self._source.constant(np.int64(axis), "axis")
+        sums = self.step("cumsum", "f32", [x, along], exclusive=False, reverse=False)
+        last = self.list(-1) if keep else self._source.constant(np.int64(-1), "last")
+        return self.step("gather", "f32", [sums, last], axis=axis, batch_dims=0, from_either_end=True)
+
     def shaped(self, x: int | None, *parts: int) -> int:
         """A tensor in the shape that these lists make together."""
         assert x is not None

@@ -100,14 +100,14 @@ def _normalizer(source: Source) -> None:
     norm, parts = source.text("norm", "MAX"), Parts(source)
     if norm not in ("MAX", "L1", "L2"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"norm '{norm}' is none of MAX, L1 and L2")
-    x, last = _converted(parts, source, "f32"), parts.list(-1)
+    x = _converted(parts, source, "f32")
     zero = parts.number(0, "zero")
     if norm == "MAX":
         # A NaN is passed over, and no maximum lies below the smallest finite number.
         lowest = parts.number(float(np.finfo(np.float32).min), "lowest")
         above = parts.step("greater", "bool", [x, lowest])
         found = select(parts, "f32", above, x, lowest)
-        whole = parts.step("reduce_max", "f32", [found, last], keep_dims=True, keeps_without_axes=False)
+        whole = parts.step("reduce_max", "f32", [found, parts.list(-1)], keep_dims=True, keeps_without_axes=False)
         summands = x
     else:
         if norm == "L1":
@@ -116,10 +116,7 @@ def _normalizer(source: Source) -> None:
             given = source.inputs[0]
             squares = parts.step("mul", source.type(0), [given, given], **PLAIN)
             summands = squares if source.type(0) == "f32" else parts.step("convert", "f32", [squares], **CAST)
-        sums = parts.step(
-            "cumsum", "f32", [summands, source.constant(np.int64(-1), "axis")], exclusive=False, reverse=False
-        )
-        whole = parts.step("gather", "f32", [sums, last], axis=-1, batch_dims=0, from_either_end=True)
+        whole = parts.total(summands, -1, keep=True)
     idle = parts.step("equal", "bool", [whole, zero])
     if norm == "L2":
         ratio = parts.step("sqrt", "f32", [parts.step("div", "f32", [summands, whole], **PLAIN)])

@@ -175,10 +175,7 @@ def _sums(
     found = parts.step("gather", "f32", [source.constant(weights, "weights"), _reached(source, parts, trees)], **ROWS)
     if trees.roots.size > 1 and _THREADS not in source.builder.notes:
         source.builder.notes.append(_THREADS)
-    axis = source.constant(np.int64(1), "axis")
-    sums = parts.step("cumsum", "f32", [found, axis], exclusive=False, reverse=False)
-    last = source.constant(np.int64(-1), "last")
-    total = parts.step("gather", "f32", [sums, last], axis=1, batch_dims=0, from_either_end=True)
+    total = parts.total(found, 1, keep=False)
     if mean:
         total = parts.step("div", "f32", [total, parts.number(trees.roots.size, "trees")], **PLAIN)
     return parts.step("add", "f32", [total, source.constant(base, "base")], **PLAIN)
