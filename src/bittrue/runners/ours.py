@@ -48,6 +48,10 @@ class Ours(Runner):
     def with_model(self, path: Path) -> Ours:
         return Ours(self.spec_with(path), path, load(path), self.numerics, self.memory, self.note)
 
+    def told(self, note: str, numerics: str = "") -> Ours:
+        """The same with a note, and under another numerics where one is named."""
+        return Ours(self.spec, self.path, self.model, numerics or self.numerics, self.memory, note)
+
     def session(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
         """The prepared model for these shapes of the inputs; those of the file by default."""
         wanted = dict(shapes or {port.name: port.shape for port in self.inputs if -1 not in port.shape})

@@ -94,27 +94,33 @@ def open_sides(texts: Sequence[str], shapes: Mapping[str, Sequence[int] | int] |
     and its options, so that nothing is reported that only tells two processors apart.
     """
     with ExitStack() as stack:
-        opened = []
+        opened: list[Runner] = []
         for text in texts:
             opened.append(open_side(text))
             stack.callback(opened[-1].close)
         if theirs := next((runner for runner in opened if isinstance(runner, OnnxRuntime)), None):
             here = onnxruntime_here().with_options(theirs.settings.integers)
-            for position, runner in enumerate(opened):
-                usual = isinstance(runner, Ours) and runner.format == "onnx" and not _numerics(runner.spec)[1]
-                if usual and isinstance(runner, Ours) and runner.numerics != here:
-                    usual_one = f"{runner.spec}@{runner.numerics}"
-                    note = f"{here} is ONNX Runtime on this processor; {usual_one} compares the usual one"
-                    opened[position] = Ours(runner.spec, runner.path, runner.model, here, runner.memory, note)
-        if any(isinstance(runner, LiteRT) and runner.numerics == delegate_here().numerics for runner in opened):
-            for runner in opened:
-                # What is named stays, but whoever names the delegate of another processor is told.
-                if isinstance(runner, Ours) and runner.format == "tflite":
-                    runner.note = processor_note(runner.numerics)
+            opened = [_as_processed(runner, here) for runner in opened]
+        if delegate_here().numerics in {runner.numerics for runner in opened if isinstance(runner, LiteRT)}:
+            # What is named stays, but whoever names the delegate of another processor is told.
+            opened = [
+                runner.told(processor_note(runner.numerics))
+                if isinstance(runner, Ours) and runner.format == "tflite"
+                else runner
+                for runner in opened
+            ]
         if shapes:
             _size_inputs(opened, shapes)
         stack.pop_all()
     return opened
+
+
+def _as_processed(runner: Runner, here: str) -> Runner:
+    """A side beside ONNX Runtime: a model of ours for which no numerics is named gets the one that the runtime has."""
+    if not isinstance(runner, Ours) or runner.format != "onnx" or _numerics(runner.spec)[1] or runner.numerics == here:
+        return runner
+    usual = f"{runner.spec}@{runner.numerics}"
+    return runner.told(f"{here} is ONNX Runtime on this processor; {usual} compares the usual one", here)
 
 
 def _size_inputs(runners: Sequence[Runner], shapes: Mapping[str, Sequence[int] | int]) -> None:
