@@ -59,9 +59,8 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
         if node.operator == "transpose" and editor.value(source) is None:
             if _order(editor, node) == _CHANNELS_FIRST:
                 last.add(result)
-        elif node.operator == "conv":
-            if len(known_shape(editor, shapes, node.inputs[1]) or ()) == 4 and not node.attributes["channels_last"]:
-                last.add(result)
+        elif _is_integer_convolution(editor, shapes, node):
+            last.add(result)
         elif _stays_last(editor, node, last):
             last.add(result)
             if node.operator in _RESIZED and source is not None:
