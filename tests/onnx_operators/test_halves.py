@@ -294,6 +294,22 @@ def test_copies_of_dequantizations_are_asked_last(first: bool) -> None:
 
 
 @needs_measured
+@pytest.mark.parametrize("kernel", ["Concat", "Max"])
+def test_nodes_of_definitions_are_asked_after_those_of_the_file(kernel: str) -> None:
+    """A Relu is a Max by then, which stands alone as its reader does, though the reader stands behind it."""
+    rng = np.random.default_rng(4)
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Relu", ["e"], ["r"]),
+        helper.make_node("Sin", ["r"], ["s"]),
+        helper.make_node(kernel, ["s", "r"], ["c"], **({"axis": 0} if kernel == "Concat" else {})),
+        helper.make_node("Tanh", ["c"], ["t"]),
+        helper.make_node("Cast", ["t"], ["y"], to=TensorProto.FLOAT),
+    ]
+    assert _check(*build(nodes, {"x": _halves(rng, 4, 40)}, {"y": TensorProto.FLOAT}, opset=18))
+
+
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""

@@ -17,6 +17,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
+from .inserted_casts import mark_early
 from .join_reshapes import join_reshapes
 from .push_transposes import push_past_definitions, push_transposes
 from .quantized_pairs import merge_double_pairs, propagate_pairs, remove_equal_pairs, split_dequantizations
@@ -62,6 +63,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         changed = editor.changed
     # The last round, too, has changed pairs: where the loop ends decides, and what comes later may still change them.
     notes = (UNSETTLED,) if number == _ROUNDS - 1 and changed else ()
+    mark_early(editor)
     push_past_definitions(editor, shapes)
     return (editor.finish(), notes) if editor.touched else (graph, ())
 

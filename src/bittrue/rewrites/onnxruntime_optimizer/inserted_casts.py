@@ -89,9 +89,9 @@ class Casts:
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
         without = {node for node in nodes if has_halves(editor, [node]) and not _is_assigned(node)}
-        # What stands alone has no kernel for those that are asked later; what the optimiser has made comes last.
+        # What stands alone has no kernel for those that are asked later.
         operators = _operators(entered)
-        for node in sorted(entered, key=lambda node: bool(node.attributes.get("made"))):
+        for node in sorted(entered, key=_turn):
             if node not in without and self._stands_alone(operators[node], without):
                 without.update(operators[node])
         widened: dict[int, int] = {}
@@ -304,6 +304,21 @@ def _operators(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     for node in nodes:
         found.setdefault(node.attributes.get("whole", node), []).append(node)
     return {node: parts for parts in found.values() for node in parts}
+
+
+def mark_early(editor: Editor) -> None:
+    """Says of the nodes that passes have made so far that they stand before those of definitions."""
+    for node in editor.nodes():
+        if node.attributes.get("made"):
+            editor.change(node, attributes={**node.attributes, "made": "early"})
+
+
+def _turn(node: Node) -> int:
+    """When a node is asked: nodes of the file, what passes have made, nodes of definitions, what passes made later."""
+    made = node.attributes.get("made")
+    if made:
+        return 1 if made == "early" else 3
+    return 2 if node.attributes.get("defines") else 0
 
 
 def _is_assigned(node: Node) -> bool:

@@ -124,7 +124,7 @@ def join_clamps(editor: Editor) -> None:
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
 # Of a node's attributes, what only says where it comes from.
-_MARKS = ("defines", "inserted", "names_type")
+_MARKS = ("defines", "inserted", "made", "names_type")
 
 
 def share_equal(editor: Editor, *, constants: bool = True, among: Callable[[Node], bool] | None = None) -> None:
