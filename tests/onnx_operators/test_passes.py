@@ -11,7 +11,7 @@ import bittrue
 from bittrue.rewrites.called_graphs import DIVIDED
 from support.differential import assert_same
 from support.half_models import branched
-from support.onnx_models import HERE, cases, needs_measured, run_runtime
+from support.onnx_models import HERE, build, cases, needs_measured, run_runtime
 from support.pass_graphs import PASSES, PassGraph
 
 # Few of each; --deep and --examples make more.
@@ -195,6 +195,32 @@ def test_a_sum_that_is_a_result_holds_a_transposition(tapped: bool) -> None:
     found = ours.run(*feeds)
     for name, value in theirs.items():
         assert_same(name, found[name], np.asarray(value))
+
+
+@needs_measured
+@pytest.mark.parametrize("computed", [False, True])
+def test_sums_with_constants_that_are_equal_once_computed(computed: bool) -> None:
+    """They stay two sums, one of which alone is read by a normalization, which takes its constant in."""
+    rng = np.random.default_rng(0)
+    constants = {name: rng.standard_normal(8).astype(np.float32) for name in ("bias", "scale", "shift")}
+    constants |= {"w": rng.standard_normal((8, 8)).astype(np.float32)}
+    constants |= {"turned": -constants["bias"]} if computed else {"other": constants["bias"]}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        *([helper.make_node("Neg", ["turned"], ["other"])] if computed else []),
+        helper.make_node("Add", ["m", "bias"], ["one"]),
+        helper.make_node("Add", ["m", "other"], ["two"]),
+        helper.make_node("Add", ["one", "x"], ["sum"]),
+        helper.make_node("LayerNormalization", ["sum", "scale", "shift"], ["y"], axis=-1),
+        helper.make_node("Tanh", ["two"], ["z"]),
+    ]
+    x = rng.standard_normal((2, 5, 8)).astype(np.float32)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT, "z": TensorProto.FLOAT}, constants, opset=17)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    ours = bittrue.load(content).prepare(HERE).run(*feeds)
+    for name, value in theirs.items():
+        assert_same(name, ours[name], np.asarray(value))
 
 
 @pytest.mark.parametrize("form", ["none", "infinity", "triangle", "split"])

@@ -194,6 +194,7 @@ class Graph:
         version: of the format's operators as the file asks for them; 0 where it does not, and in plan files.
         is_sorted: the nodes stood in another order in the file; False in plan files.
         called: another graph calls it; said before it is rewritten.
+        inlined: nodes of a graph that it called stand in it.
         widened: rewriting made constants of binary16 wider in it or in the graph that calls it.
     """
 
@@ -207,6 +208,7 @@ class Graph:
     version: int = 0
     is_sorted: bool = False
     called: bool = False
+    inlined: bool = False
     widened: bool = False
 
     def __repr__(self) -> str:

@@ -138,7 +138,7 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     ]
     together = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])
     numbered = tuple(replace(node, index=number) for number, node in enumerate(together))
-    return replace(graph, tensors=tuple(tensors), nodes=numbered)
+    return replace(graph, tensors=tuple(tensors), nodes=numbered, inlined=True)
 
 
 def _dequantized_apart(inner: Graph) -> Graph:

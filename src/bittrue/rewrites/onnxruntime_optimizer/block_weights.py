@@ -15,7 +15,6 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .quantized_pairs import DEQUANTIZE, QUANTIZE, zero_point_index
-from .quantized_preparation import SMALL
 from .real_products import is_real_product
 
 _BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
@@ -30,22 +29,14 @@ def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
     """Replaces the products that alone read their weights and these weights' scales; zero points may be shared."""
     # Quantizations of constants are constants by then.
     left = (node for node in editor.nodes() if not node.outputs or editor.value(node.outputs[0]) is None)
-    read = Counter(_content(editor, index) for node in left for index in node.inputs)
+    read = Counter(index for node in left for index in node.inputs)
     for node in editor.nodes():
         if editor.alive(node) and is_real_product(editor, node, ("f16", "f32")):
             pair = editor.writer(node.inputs[1])
-            if pair is None or pair.operator != DEQUANTIZE or read[_content(editor, pair.inputs[1])] > 1:
+            if pair is None or pair.operator != DEQUANTIZE or read[pair.inputs[1]] > 1:
                 continue
             if _fits(editor, shapes, node, pair):
                 _replace(editor, node, pair)
-
-
-def _content(editor: Editor, index: int | None) -> object:
-    """The tensor, or what it holds: small equal constants are one to the runtime."""
-    if index is None or not editor.tensors[index].is_constant or editor.type(index) != "f32":
-        return index
-    value = editor.tensors[index].values()
-    return index if value.size > SMALL else (value.shape, value.tobytes())
 
 
 def join_biases(editor: Editor, shapes: Shapes) -> None:

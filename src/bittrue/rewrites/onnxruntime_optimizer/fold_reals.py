@@ -71,7 +71,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 def fold(editor: Editor, shapes: Shapes, *, first: bool = True) -> None:
     """Constants into the products before them, equal nodes become one, products with a bias behind them, too.
 
-    `first`: equal constants are not one yet, and pairs have not moved past transpositions.
+    `first`: pairs have not moved past transpositions.
     """
     for _ in editor.rounds(_ROUNDS):
         remove_idle(editor, shapes)
@@ -79,7 +79,7 @@ def fold(editor: Editor, shapes: Shapes, *, first: bool = True) -> None:
             for rule in _RULES.get(node.source, ()):
                 if (first or rule is not join_transpositions) and editor.alive(node) and rule(editor, shapes, node):
                     break
-        share_equal(editor, constants=first)
+        share_equal(editor)
     join_products(editor, shapes)
     # Pairs move past transpositions before the runtime looks at these products.
     join_all_transpositions(editor, shapes, of_pairs=False)

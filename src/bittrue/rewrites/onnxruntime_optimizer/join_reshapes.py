@@ -14,7 +14,7 @@ from ...graph import Attribute, Graph, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_numbers, reshape_targets
-from .quantized_preparation import share_equal
+from .quantized_preparation import share_constants, share_equal
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze")
 
@@ -58,8 +58,9 @@ def settle_targets(editor: Editor, shapes: Shapes) -> None:
 
 
 def share_sizes(graph: Graph, shapes: Shapes) -> Graph:
-    """The graph whose equal nodes of sizes and places are one each."""
+    """The graph whose equal constants, and nodes of sizes and places, are one each."""
     editor = Editor(graph, shapes)
+    share_constants(editor)
     share_equal(editor, among=lambda node: editor.type(node.outputs[0]) == "s64")
     return editor.finish() if editor.touched else graph
 

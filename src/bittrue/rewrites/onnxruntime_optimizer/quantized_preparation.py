@@ -18,8 +18,8 @@ from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes
 
 # Never the same twice.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
-# Constants of so many elements and of these types are compared by content, others by identity.
-SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
+# Equal constants of so many elements and of these types are one.
+_SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
 # Gives the sizes of tensors as the runtime knows them, where they are asked for.
 _Known = Callable[[], Callable[[int | None], tuple[int, ...] | None]]
@@ -127,15 +127,31 @@ def join_clamps(editor: Editor) -> None:
 _MARKS = ("defines", "inserted", "made", "names_type")
 
 
-def share_equal(editor: Editor, *, constants: bool = True, among: Callable[[Node], bool] | None = None) -> None:
+def share_constants(editor: Editor) -> None:
+    """Small constants of the main graph that are equal are one, before anything is computed from them.
+
+    Source: ONNX Runtime 1.31.1, which does so once: before the nodes of a branch stand there, too.
+    """
+    first: dict[object, int] = {}
+    for node in () if editor.graph.called or editor.graph.inlined else editor.nodes():
+        for position, index in enumerate(node.inputs):
+            tensor = None if index is None else editor.tensors[index]
+            if index is None or tensor is None or not tensor.is_constant or tensor.dtype not in _SHARED:
+                continue
+            value = tensor.values()
+            if value.size > _SMALL:
+                continue
+            same = first.setdefault((tensor.dtype, value.shape, value.tobytes()), index)
+            if same != index:
+                node = editor.redirect(node, position, same)
+
+
+def share_equal(editor: Editor, *, among: Callable[[Node], bool] | None = None) -> None:
     """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
 
-    `constants`: small ones that are equal are one, which the runtime sees to only once, and in the main graph alone.
     `among`: says which nodes are compared.
     """
-    constants = constants and not editor.graph.called
     seen: dict[object, Node] = {}
-    free = leaves_sizes_free(editor)
     for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
@@ -145,7 +161,7 @@ def share_equal(editor: Editor, *, constants: bool = True, among: Callable[[Node
             continue
         if any(writer is not None and writer.operator == DEQUANTIZE for writer in map(editor.writer, node.inputs)):
             continue
-        first = seen.setdefault(_key(editor, node, free, constants), node)
+        first = seen.setdefault(_key(editor, node), node)
         if first is node or editor.gives_result(node):
             continue
         for new, old in zip(first.outputs, node.outputs, strict=True):
@@ -153,17 +169,10 @@ def share_equal(editor: Editor, *, constants: bool = True, among: Callable[[Node
         editor.remove(node)
 
 
-def _key(editor: Editor, node: Node, free: bool, constants: bool) -> object:
-    operands: list[object] = []
-    for index in node.inputs:
-        # With free sizes about, what follows from shapes is no constant to the runtime.
-        computed = free and index is not None and not editor.tensors[index].is_constant
-        value = None if computed else editor.value(index)
-        small = constants and value is not None and value.size <= SMALL and editor.type(index) in _SHARED
-        operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
+def _key(editor: Editor, node: Node) -> object:
     types = tuple(map(editor.type, node.outputs))
     attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name not in _MARKS))
-    return node.operator, node.source, node.version, attributes, tuple(operands), types
+    return node.operator, node.source, node.version, attributes, node.inputs, types
 
 
 # -- products and sums ---------------------------------------------------------------------------------------------

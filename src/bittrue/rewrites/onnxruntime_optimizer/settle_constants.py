@@ -16,7 +16,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import folded_values
 from .inserted_casts import CONTROL, has_kernel
-from .quantized_preparation import SMALL, share_equal
+from .quantized_preparation import share_constants, share_equal
 
 # The size of what they give follows from values.
 _OPEN = ("Compress", "NonMaxSuppression", "NonZero")
@@ -31,7 +31,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     _share_copies(editor)
-    _share_halves(editor)
+    share_constants(editor)
     share_equal(editor, among=_of_constants(editor))
     left = settle_constants(editor, shapes)
     notes: tuple[str, ...] = ()
@@ -104,32 +104,14 @@ def _share_copies(editor: Editor) -> None:
         editor.remove(node)
 
 
-def _share_halves(editor: Editor) -> None:
-    """Small constants of binary16 in the main graph that are equal are one, before anybody counts who reads them.
-
-    What only follows from constants is none of them, though it may have the same value.
-    """
-    first: dict[object, int] = {}
-    for node in () if editor.graph.called else editor.nodes():
-        for position, index in enumerate(node.inputs):
-            tensor = None if index is None else editor.tensors[index]
-            if index is None or tensor is None or not tensor.is_constant or tensor.dtype != "f16":
-                continue
-            value = tensor.values()
-            if value.size > SMALL:
-                continue
-            same = first.setdefault((value.shape, value.tobytes()), index)
-            if same != index:
-                node = editor.redirect(node, position, same)
-
-
 def _of_constants(editor: Editor) -> Callable[[Node], bool]:
-    """Whether a node follows from constants alone, asked of one node after the other."""
+    """Whether a node follows from constants and shapes alone, asked of one node after the other."""
     made: set[int] = set()
 
     def follows(node: Node) -> bool:
         read = [index for index in node.inputs if index is not None]
-        found = _may_settle(editor, node) and all(i in made or editor.tensors[i].is_constant for i in read)
+        known = node.source == "Shape" or all(i in made or editor.tensors[i].is_constant for i in read)
+        found = known and _may_settle(editor, node)
         made.update(node.outputs if found else ())
         return found
 
