@@ -328,6 +328,30 @@ def test_sums_of_two_convolutions(constant: bool, opset: int) -> None:
             assert plan.inexact == ()
 
 
+@needs_measured
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("exponent", [2, 2.00001, 3])
+def test_exponents_of_normalizations(exponent: float, centred: bool) -> None:
+    """The runtime asks for the number 2 where there is no mean, and takes any number for it where there is one."""
+    rng = np.random.default_rng(4)
+    constants = {"two": np.float32(exponent), "epsilon": np.float32(1e-3)}
+    constants |= {name: rng.standard_normal(37).astype(np.float32) for name in ("scale", "bias")}
+    nodes = [helper.make_node("ReduceMean", ["x"], ["mean"], axes=[-1]), helper.make_node("Sub", ["x", "mean"], ["d"])]
+    apart = "d" if centred else "x"
+    nodes = [
+        *(nodes if centred else []),
+        helper.make_node("Pow", [apart, "two"], ["power"]),
+        helper.make_node("ReduceMean", ["power"], ["spread"], axes=[-1]),
+        helper.make_node("Add", ["spread", "epsilon"], ["sum"]),
+        helper.make_node("Sqrt", ["sum"], ["root"]),
+        helper.make_node("Div", [apart, "root"], ["ratio"]),
+        helper.make_node("Mul", ["ratio", "scale"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "bias"], ["y"]),
+    ]
+    x = np.abs(rng.standard_normal((5, 37))).astype(np.float32)
+    assert check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=13)) == "equal"
+
+
 def test_biases_of_integer_products_on_aarch64() -> None:
     """There the bias is part of the product, whichever operand it is: one rounding of product and sum."""
     rng = np.random.default_rng(5)

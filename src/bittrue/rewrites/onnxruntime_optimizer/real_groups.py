@@ -162,7 +162,9 @@ def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
         parts, scaled, x = _root(editor, quotient), only(editor, quotient, "Mul"), quotient.inputs[0]
         if parts is None or scaled is None or x is None or parts[0].inputs[0] != x:
             continue
-        if editor.type(x) not in ("f32", "f64"):
+        # Source: ORT does not ask so where there is a mean.
+        exponent = editor.value(parts[0].inputs[1])
+        if editor.type(x) not in ("f32", "f64") or exponent is None or exponent.size != 1 or exponent.item() != 2:
             continue
         scale = _vector(editor, shapes, scaled)
         if scale is not None and _last_axis(editor, shapes, parts[1]):
