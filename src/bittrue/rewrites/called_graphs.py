@@ -59,7 +59,7 @@ def rewritten_inwards(
             if any(-1 in (around.tensors[i].shape_signature or ()) for i in around.inputs):
                 notes = (*notes, DIVIDED)
         done[id(given)] = after, notes
-        known = cache(partial(known_sizes, around, shapes))
+        known = cache(partial(known_sizes, after, shapes))
         for node in around.nodes:
             operator = find(node.operator)
             for use in operator.graphs if operator is not None else ():

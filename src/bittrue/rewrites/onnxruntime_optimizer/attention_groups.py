@@ -116,7 +116,7 @@ def join_attention(editor: Editor, shapes: Shapes) -> None:
         return
     read, masks = _Reader(editor, shapes), dict[int, int]()
     for root in editor.nodes():
-        if editor.alive(root) and root.source == "LayerNormalization" and not editor.gives_result(root):
+        if editor.alive(root) and root.source == "LayerNormalization":
             _join(read, root, masks)
 
 

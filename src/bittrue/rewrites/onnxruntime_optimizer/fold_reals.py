@@ -18,7 +18,7 @@ from ..editing import Editor
 from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
 from .inserted_casts import mark_early
-from .join_reshapes import join_reshapes
+from .join_reshapes import join_reshapes, settle_targets
 from .push_transposes import push_past_definitions, push_transposes
 from .quantized_pairs import merge_double_pairs, propagate_pairs, remove_equal_pairs, split_dequantizations
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
@@ -50,6 +50,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
             remove_idle(editor, shapes)
         merge_double_pairs(editor)
         fold(editor, shapes, first=number == 0)
+        settle_targets(editor, shapes)
         if graph.version >= GELU:
             join_gelu(editor)
         if graph.version >= NORMALIZATION:

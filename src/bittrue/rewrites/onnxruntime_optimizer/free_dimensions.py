@@ -1,8 +1,8 @@
 """What the runtime knows of dimensions that a file leaves free: the same symbol is the same dimension.
 
 Symbols come from the file's inputs and from what it declares of other tensors, and go through operators as the
-specification's shape inference says. A dimension that follows from sizes computed at run time has no symbol, but for a
-Reshape to a Concat of such sizes: the runtime makes a constant of it, whose zeros keep dimensions.
+specification's shape inference says. A dimension that follows from sizes computed at run time has no symbol, until the
+runtime makes a constant of the Concat of such sizes that a Reshape reads, whose zeros keep dimensions.
 Source: ONNX Runtime 1.31.1, the shapes of its optimised graphs (tests/onnx_operators/test_passes.py compares them).
 """
 
@@ -95,7 +95,7 @@ def inferred_sizes(editor: Editor, shapes: Shapes) -> Callable[[int], Sizes | No
 
 def reshape_targets(editor: Editor, shapes: Shapes) -> Callable[[Node], list[int] | None]:
     """Gives the constant that the runtime makes of a Concat of sizes that a Reshape reads; None where it makes none."""
-    return _Walk(editor, shapes).target
+    return _Walk(editor, shapes).fitted
 
 
 def folded_values(editor: Editor, shapes: Shapes) -> Values:
@@ -482,10 +482,12 @@ class _Walk:
 
     # -- reshapes to sizes of other tensors ------------------------------------------------------------------------
     def target(self, node: Node) -> list[int] | None:
-        """The constant that a Reshape reads, or what the runtime makes of a Concat of sizes: 0 keeps one, -1 fits."""
+        """The constant that a Reshape reads."""
         value = self.folded(node.inputs[1])
-        if value is not None:
-            return [int(size) for size in value.reshape(-1)]
+        return None if value is None else [int(size) for size in value.reshape(-1)]
+
+    def fitted(self, node: Node) -> list[int] | None:
+        """What the runtime makes of a Concat of sizes that one Reshape alone reads: 0 keeps one, -1 fits."""
         concat = self.editor.writer(node.inputs[1])
         if concat is None or concat.source != "Concat" or self.editor.only_reader(concat) is not node:
             return None
@@ -520,12 +522,22 @@ class _Walk:
             or int(place.reshape(())) != axis
         ):
             return False
-        if shape.inputs[0] == reshape.inputs[0]:
+        if shape.inputs[0] == reshape.inputs[0] or self._is_projected(shape.inputs[0], reshape.inputs[0]):
             return True
         one, two = self.get(shape.inputs[0]), self.get(reshape.inputs[0])
         if one is None or two is None or axis >= min(len(one), len(two)):
             return False
         return one[axis] == two[axis] != UNKNOWN
+
+    def _is_projected(self, before: int | None, after: int | None) -> bool:
+        """Whether one tensor is the product of the other with a square matrix, plus a constant vector."""
+        total = self.editor.writer(after)
+        if total is None or total.source != "Add":
+            return False
+        product, bias = self.editor.writer(total.inputs[0]), self._own(total.inputs[1])
+        if product is None or product.source != "MatMul" or product.inputs[0] != before or bias is None:
+            return False
+        return bias.ndim == 1 and self.get(product.inputs[1]) == bias.shape * 2
 
     def _own(self, index: int | None) -> np.ndarray | None:
         """The value of a constant, but not of one of a graph further out."""

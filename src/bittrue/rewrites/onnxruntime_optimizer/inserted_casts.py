@@ -15,7 +15,7 @@ from ...graph import Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, inferred_sizes
-from .join_reshapes import join_reshapes, settle_targets
+from .join_reshapes import join_reshapes
 from .split_slices import split_slices
 
 _HALF, _BRAIN, _SINGLE = "f16", "bf16", "f32"
@@ -84,7 +84,6 @@ class Casts:
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
         editor = self.editor
-        settle_targets(editor, self._shapes)
         join_reshapes(editor, self._shapes, _HALF)
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()

@@ -5,7 +5,7 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -149,9 +149,11 @@ def share_constants(editor: Editor) -> None:
 def share_equal(editor: Editor, *, among: Callable[[Node], bool] | None = None) -> None:
     """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
 
+    What gives a result of the graph stays, but what reads it and its equal are compared as if it did not.
     `among`: says which nodes are compared.
     """
     seen: dict[object, Node] = {}
+    same: dict[int | None, int] = {}
     for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
@@ -161,18 +163,21 @@ def share_equal(editor: Editor, *, among: Callable[[Node], bool] | None = None) 
             continue
         if any(writer is not None and writer.operator == DEQUANTIZE for writer in map(editor.writer, node.inputs)):
             continue
-        first = seen.setdefault(_key(editor, node), node)
-        if first is node or editor.gives_result(node):
+        first = seen.setdefault(_key(editor, node, same), node)
+        if first is node:
+            continue
+        if editor.gives_result(node):
+            same.update(zip(node.outputs, first.outputs, strict=True))
             continue
         for new, old in zip(first.outputs, node.outputs, strict=True):
             editor.replace_reads(old, new)
         editor.remove(node)
 
 
-def _key(editor: Editor, node: Node) -> object:
+def _key(editor: Editor, node: Node, same: Mapping[int | None, int]) -> object:
     types = tuple(map(editor.type, node.outputs))
     attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name not in _MARKS))
-    return node.operator, node.source, node.version, attributes, node.inputs, types
+    return node.operator, node.source, node.version, attributes, tuple(same.get(i, i) for i in node.inputs), types
 
 
 # -- products and sums ---------------------------------------------------------------------------------------------
