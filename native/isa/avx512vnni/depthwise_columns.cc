@@ -5,12 +5,15 @@
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
+#include "isa/tools.h"
 
 namespace bittrue::avx512vnni {
 namespace {
 
-// Channels are taken 64 at a time; of 32 or 16 that are left with stride 2, two or four output rows are taken together. Columns of
-// three taps are interleaved in registers, where one serves all pixels that it lies under: with stride 1 those of two output
+#define BITTRUE_LAMBDA __attribute__((always_inline))
+
+// Channels are taken 64 at a time; of 32 or 16 that are left, two or four times as many output rows are taken together. Columns
+// of three taps are interleaved in registers, where one serves all pixels that it lies under: with stride 1 those of two output
 // rows, for which four input rows make it up. Unpacking leaves in dword 4 * l + j of register v byte 16 * l + 4 * v + j, and
 // pack() undoes that.
 constexpr int64_t kChannelGroup = 64;
@@ -100,44 +103,43 @@ struct GroupRun {
   }
 };
 
-template <Form form, bool plain, int kCount, int kStride, int kParts>
-[[gnu::always_inline]] inline void finish_pixels(const GroupRun<kStride, kParts>& run, const Column* columns,
-                                                 const Store& stored, int64_t pixel) {
+// All loops over registers are unrolled by templates: in arrays that are indexed otherwise, columns would lie on the stack.
+template <Form form, bool plain, int kCount, int kStride, int kParts, size_t kColumns>
+[[gnu::always_inline]] inline void finish_pixels(const GroupRun<kStride, kParts>& run,
+                                                 const Column (&columns)[kColumns], const Store& stored,
+                                                 int64_t pixel) {
   constexpr int kRows = rows_together(kStride);
   constexpr bool kKeeps = kParts < 4;  // registers run out otherwise
   const GroupConstants& constants = *run.constants;
   __m512i words[kCount][kRows][2];  // of 16 bits: packed early, for want of registers
-  for (int pair = 0; pair < 2; ++pair) {
+  unroll<2>([&](int pair) BITTRUE_LAMBDA {
     __m512i sums[2][kCount][kRows];
-    for (int i = 0; i < 2; ++i) {
+    unroll<2>([&](int i) BITTRUE_LAMBDA {
       const int v = 2 * pair + i;
       const __m512i bias = kept<kKeeps>(_mm512_load_si512(constants.bias[v]));
-      for (int p = 0; p < kCount; ++p) {
-        for (int row = 0; row < kRows; ++row) sums[i][p][row] = bias;
-      }
-      for (int tap = 0; tap < kTaps; ++tap) {
-        for (int row = 0; row < kRows; ++row) {
-          const __m512i weights = kept<kKeeps>(_mm512_load_si512(constants.weights[v][tap][row]));
-          for (int p = 0; p < kCount; ++p) {
-            sums[i][p][row] = _mm512_dpbusd_epi32(sums[i][p][row], columns[p * kStride + tap].at[v], weights);
-          }
-        }
-      }
+      unroll<kCount * kRows>([&](int k) BITTRUE_LAMBDA { sums[i][k / kRows][k % kRows] = bias; });
+      unroll<kTaps * kRows>([&](int k) BITTRUE_LAMBDA {
+        const int tap = k / kRows, row = k % kRows;
+        const __m512i weights = kept<kKeeps>(_mm512_load_si512(constants.weights[v][tap][row]));
+        unroll<kCount>([&](int p) BITTRUE_LAMBDA {
+          sums[i][p][row] = _mm512_dpbusd_epi32(sums[i][p][row], columns[p * kStride + tap].at[v], weights);
+        });
+      });
       const Line line = kept<kKeeps>(load<form>(run.lines[v]));
-      for (int p = 0; p < kCount; ++p) {
-        for (int row = 0; row < kRows; ++row) sums[i][p][row] = rescale<form>(sums[i][p][row], line);
-      }
-    }
-    for (int p = 0; p < kCount; ++p) {
-      for (int row = 0; row < kRows; ++row) words[p][row][pair] = _mm512_packs_epi32(sums[0][p][row], sums[1][p][row]);
-    }
-  }
+      unroll<kCount * kRows>([&](int k) BITTRUE_LAMBDA {
+        sums[i][k / kRows][k % kRows] = rescale<form>(sums[i][k / kRows][k % kRows], line);
+      });
+    });
+    unroll<kCount * kRows>([&](int k) BITTRUE_LAMBDA {
+      const int p = k / kRows, row = k % kRows;
+      words[p][row][pair] = _mm512_packs_epi32(sums[0][p][row], sums[1][p][row]);
+    });
+  });
   // A second row that is none has the first one's place, and comes before it.
-  for (int p = 0; p < kCount; ++p) {
-    for (int row = kRows - 1; row >= 0; --row) {
-      run.store(row, (pixel + p) * run.channels, pack_words<plain>(words[p][row][0], words[p][row][1], stored));
-    }
-  }
+  unroll<kCount * kRows>([&](int k) BITTRUE_LAMBDA {
+    const int p = k / kRows, row = kRows - 1 - k % kRows;
+    run.store(row, (pixel + p) * run.channels, pack_words<plain>(words[p][row][0], words[p][row][1], stored));
+  });
 }
 
 template <Form form, bool plain, int kStride, int kParts>
@@ -150,21 +152,24 @@ void run_group(const GroupRun<kStride, kParts>& given) {
   const int64_t end = std::max(begin, std::min(run.out_width, (run.width + run.pad_left - kTaps) / kStride + 1));
   int64_t pixel = 0, x = -run.pad_left;
   Column columns[kKept + kNew];
-  for (int i = 0; i < kKept; ++i) columns[i] = run.column_or_padding(x++);
-  const auto padded = [&](int64_t last) {
-    for (; pixel < last; ++pixel) {
-      for (int i = 0; i < kStride; ++i) columns[kKept + i] = run.column_or_padding(x++);
-      finish_pixels<form, plain, 1>(run, columns, stored, pixel);
-      for (int i = 0; i < kKept; ++i) columns[i] = columns[i + kStride];
+  unroll<kKept>([&](int i) BITTRUE_LAMBDA { columns[i] = run.column_or_padding(x++); });
+  while (pixel < run.out_width) {
+    for (; pixel >= begin && pixel + kPixels <= end; pixel += kPixels) {
+      unroll<kNew>([&](int i) BITTRUE_LAMBDA { columns[kKept + i] = run.column(x++); });
+      finish_pixels<form, plain, kPixels>(run, columns, stored, pixel);
+      unroll<kKept>([&](int i) BITTRUE_LAMBDA { columns[i] = columns[i + kNew]; });
     }
-  };
-  padded(begin);
-  for (; pixel + kPixels <= end; pixel += kPixels) {
-    for (int i = 0; i < kNew; ++i) columns[kKept + i] = run.column(x++);
-    finish_pixels<form, plain, kPixels>(run, columns, stored, pixel);
-    for (int i = 0; i < kKept; ++i) columns[i] = columns[i + kNew];
+    const int64_t left = run.out_width - pixel;
+    if (left >= kPixels) {
+      unroll<kNew>([&](int i) BITTRUE_LAMBDA { columns[kKept + i] = run.column_or_padding(x++); });
+      finish_pixels<form, plain, kPixels>(run, columns, stored, pixel);
+      unroll<kKept>([&](int i) BITTRUE_LAMBDA { columns[i] = columns[i + kNew]; });
+    } else if (left > 0) {
+      unroll<kStride>([&](int i) BITTRUE_LAMBDA { columns[kKept + i] = run.column_or_padding(x++); });
+      finish_pixels<form, plain, 1>(run, columns, stored, pixel);
+    }
+    pixel += kPixels;
   }
-  padded(run.out_width);
 }
 
 template <int kStride, int kParts>
@@ -194,7 +199,7 @@ class ColumnsDepthwise final : public Depthwise {
 
   bool fast() const { return function_1_ != nullptr; }
   int64_t scratch() const override { return 0; }
-  int64_t preferred_rows() const override { return kRows; }
+  int64_t preferred_rows() const override { return whole_ % kChannelGroup == 0 ? kRows : 2 * kRows; }
   void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const override;
 
  private:
@@ -215,8 +220,8 @@ class ColumnsDepthwise final : public Depthwise {
   Buffer<GroupConstants> constants_;
   std::unique_ptr<Requantizer> requantizer_;
   GroupFunction<kStride, 1> function_1_;
-  GroupFunction<kStride, 2> function_2_ = nullptr;
-  GroupFunction<kStride, 4> function_4_ = nullptr;
+  GroupFunction<kStride, 2> function_2_;
+  GroupFunction<kStride, 4> function_4_;
 };
 
 template <int kStride>
@@ -254,10 +259,8 @@ ColumnsDepthwise<kStride>::ColumnsDepthwise(const DepthwiseSpec& spec, int64_t c
   requantizer_.reset(
       new Requantizer(spec.requantize, columns.data(), groups * kChannelGroup, least.data(), greatest.data()));
   function_1_ = group_function<kStride, 1>(*requantizer_);
-  if constexpr (kStride == 2) {
-    function_2_ = group_function<kStride, 2>(*requantizer_);
-    function_4_ = group_function<kStride, 4>(*requantizer_);
-  }
+  function_2_ = group_function<kStride, 2>(*requantizer_);
+  function_4_ = group_function<kStride, 4>(*requantizer_);
 }
 
 template <int kStride>
@@ -303,12 +306,10 @@ void ColumnsDepthwise<kStride>::run(const uint8_t* const* rows, int64_t count, u
                     group, function_1_);
       }
     }
-    if constexpr (kStride == 2) {
-      int64_t group = full;
-      for (int64_t at = full * kChannelGroup; at < whole_; at += kChannelGroup / parts(at), ++group) {
-        if (parts(at) == 2) run_rows<2>(rows, block, out, at, group, function_2_);
-        if (parts(at) == 4) run_rows<4>(rows, block, out, at, group, function_4_);
-      }
+    int64_t group = full;
+    for (int64_t at = full * kChannelGroup; at < whole_; at += kChannelGroup / parts(at), ++group) {
+      if (parts(at) == 2) run_rows<2>(rows, block, out, at, group, function_2_);
+      if (parts(at) == 4) run_rows<4>(rows, block, out, at, group, function_4_);
     }
   }
 }
@@ -324,12 +325,17 @@ std::unique_ptr<Depthwise> make(const DepthwiseSpec& spec, int64_t channels) {
 
 int64_t channels_by_columns(const DepthwiseSpec& spec) {
   if (spec.taps_w != kTaps || spec.dilation_w != 1 || spec.taps_h > kTaps) return 0;
-  int64_t channels = 0;
-  if (spec.stride_w == 2) channels = spec.channels / 16 * 16;
-  // Two output rows share four input rows. Few channels, and few pixels between the ends of a row, are better by strips.
+  // Where two output rows share four input rows, strips do 16 channels alone better, and those that are left by sixteen
+  // unless most others are here.
   const bool shared = spec.stride_w == 1 && spec.stride_h == 1 && spec.dilation_h == 1;
-  const bool many = spec.channels == 128 || spec.channels >= 192;
-  if (shared && many && spec.out_width >= 8) channels = spec.channels / kChannelGroup * kChannelGroup;
+  int64_t channels = 0;
+  if (spec.stride_w == 2) {
+    channels = spec.channels / 16 * 16;
+  } else if (shared && spec.channels % 16 == 0) {
+    channels = spec.channels > 16 ? spec.channels : 0;
+  } else if (shared && spec.channels >= 2 * kChannelGroup) {
+    channels = spec.channels / kChannelGroup * kChannelGroup;
+  }
   for (int64_t tap = 0; tap < spec.taps_h * spec.taps_w; ++tap) {
     for (int64_t channel = 0; channel < channels; ++channel) {
       const int16_t weight = spec.weights[tap * spec.channels + channel];
