@@ -1,6 +1,6 @@
 // Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
 // the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them. Up to 8
-// columns are there twice, and a vector holds two rows.
+// columns are there twice, and a vector holds two rows; of 17 to 24 the last 8 are.
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -28,9 +28,12 @@ constexpr int kFewestOfPairs = 7;
 // Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
 constexpr int64_t kBlockBytes = 384 * 1024;
 
+// Which vectors hold two rows, for which their columns 8 to 15 are columns 0 to 7: none, the only one, the second one.
+enum class Pairs : uint8_t { none, all, rest };
+
 struct Panel {
   int vectors;
-  bool pairs;  // of rows in a vector: columns 8 to 15 are columns 0 to 7
+  Pairs pairs;
   int64_t first_column, columns;
   const int8_t* weights;     // [segments * depth / 4][vectors][16][4]
   const int32_t* bias;       // [vectors][16]
@@ -65,18 +68,19 @@ BITTRUE_INLINE void rescale_tile(__m512i (&acc)[kRows][kVectors], const LineGrou
 }
 
 // Any form, through memory.
-__attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, int rows, int vectors, int32_t* acc) {
+__attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, int first, int rows, int vectors,
+                                              int32_t* acc) {
   for (int r = 0; r < rows; ++r) {
     for (int v = 0; v < vectors; ++v, acc += 16) {
-      _mm512_storeu_si512(acc, requantizer.rescale_any(_mm512_loadu_si512(acc), v));
+      _mm512_storeu_si512(acc, requantizer.rescale_any(_mm512_loadu_si512(acc), first + v));
     }
   }
 }
 
-// In the panel's form.
-template <int kRows, int kVectors>
+// In the panel's form, by its constants from vector kFirst on.
+template <int kFirst = 0, int kRows, int kVectors>
 BITTRUE_INLINE void rescale_panel(__m512i (&acc)[kRows][kVectors], const Panel& panel) {
-  const LineGroup* lines = panel.requantizer->lines();
+  const LineGroup* lines = panel.requantizer->lines() + kFirst;
   switch (panel.requantizer->form()) {
     case Form::short_line: rescale_tile<Form::short_line>(acc, lines); break;
     case Form::short_away: rescale_tile<Form::short_away>(acc, lines); break;
@@ -90,7 +94,7 @@ BITTRUE_INLINE void rescale_panel(__m512i (&acc)[kRows][kVectors], const Panel& 
       int32_t buffer[kRows * kVectors * 16];
       unroll<kRows * kVectors>(
           [&](int i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
-      rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
+      rescale_buffer(*panel.requantizer, kFirst, kRows, kVectors, buffer);
       unroll<kRows * kVectors>(
           [&](int i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
     }
@@ -204,22 +208,6 @@ void run_tile(const Tile& tile) {
     if constexpr (kChains > 1) {
       for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
         unroll<kChains>([&](int chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
-      }
-    } else if constexpr (kVectors == 1) {
-      // One product per broadcast: two loads per cycle would fall behind two products. Half of the broadcasts are
-      // shuffles of 16 bytes that are loaded at once.
-      for (; d + 16 <= end; d += 16, weights += 256) {
-        __m512i b[4];
-        unroll<4>([&](int i) BITTRUE_LAMBDA { b[i] = _mm512_load_si512(weights + 64 * i); });
-        unroll<kRows>([&](int r) BITTRUE_LAMBDA {
-          const uint8_t* bytes = a_rows[r] + d;
-          const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
-          __m512i& sum = chains[0][r][0];
-          sum = _mm512_dpbusd_epi32(sum, broadcast(bytes), b[0]);
-          sum = _mm512_dpbusd_epi32(sum, broadcast(bytes + 4), b[1]);
-          sum = _mm512_dpbusd_epi32(sum, _mm512_shuffle_epi32(a, _MM_PERM_CCCC), b[2]);
-          sum = _mm512_dpbusd_epi32(sum, _mm512_shuffle_epi32(a, _MM_PERM_DDDD), b[3]);
-        });
       }
     }
     for (; d != end; d += 4, weights += 64 * kVectors) step(0, d, weights);
@@ -340,6 +328,98 @@ void run_pairs(const Tile& tile) {
   }
 }
 
+// Of both rows of a pair, up to 24 columns each.
+BITTRUE_INLINE void store_halves(__m512i bytes, uint8_t* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  const auto row = [&](int r) BITTRUE_LAMBDA {
+    const __m512i order =
+        _mm512_setr_epi32(r, 4 + r, 8 + r, 12 + r, 2 + 8 * r, 6 + 8 * r, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes));
+  };
+  const __mmask32 mask = (__mmask32{1} << columns) - 1;
+  _mm256_mask_storeu_epi8(out, mask, row(0));
+  if (rows > 1) _mm256_mask_storeu_epi8(out + out_stride, mask, row(1));
+}
+
+// A panel of 17 to 24 columns: the first 16 of both rows of a pair, and one vector with the others of both.
+template <int kPairs, int kChains>
+void run_halves(const Tile& tile) {
+  const Panel& panel = *tile.panel;
+  constexpr __mmask16 kSecond = 0xff00;
+  constexpr int kRows = 2 * kPairs;
+  const int64_t last = tile.height - 1;
+  const auto at = [&](int r) BITTRUE_LAMBDA { return r == kRows - 1 ? last : r; };
+  __m512i wholes[kChains][kRows][1], halves[kChains][kPairs][1];
+  unroll<kChains>([&](int chain) BITTRUE_LAMBDA {
+    const __m512i whole = chain == 0 ? _mm512_load_si512(panel.bias) : _mm512_setzero_si512();
+    const __m512i half = chain == 0 ? _mm512_load_si512(panel.bias + 16) : _mm512_setzero_si512();
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA { wholes[chain][r][0] = whole; });
+    unroll<kPairs>([&](int p) BITTRUE_LAMBDA { halves[chain][p][0] = half; });
+  });
+  const auto both = [](__m512i first, __m512i second)
+                        BITTRUE_LAMBDA { return _mm512_mask_blend_epi32(kSecond, first, second); };
+  if (tile.row_terms != nullptr) {
+    unroll<kPairs>([&](int p) BITTRUE_LAMBDA {
+      __m512i terms[2];
+      unroll<2>([&](int i) BITTRUE_LAMBDA {
+        terms[i] = _mm512_set1_epi32(tile.row_terms[at(2 * p + i)]);
+        wholes[0][2 * p + i][0] = _mm512_add_epi32(wholes[0][2 * p + i][0], terms[i]);
+      });
+      halves[0][p][0] = _mm512_add_epi32(halves[0][p][0], both(terms[0], terms[1]));
+    });
+  }
+  const int8_t* weights = panel.weights;
+  const uint8_t* const* rows = tile.rows;
+  const uint8_t* a_rows[kRows];
+  const auto load = [&]() BITTRUE_LAMBDA { unroll<kRows>([&](int r) BITTRUE_LAMBDA { a_rows[r] = rows[at(r)]; }); };
+  load();
+  const auto step = [&](int chain, int64_t d, const int8_t* from) BITTRUE_LAMBDA {
+    const __m512i whole = _mm512_load_si512(from), half = _mm512_load_si512(from + 64);
+    unroll<kPairs>([&](int p) BITTRUE_LAMBDA {
+      __m512i a[2];
+      unroll<2>([&](int i) BITTRUE_LAMBDA {
+        a[i] = broadcast(a_rows[2 * p + i] + d);
+        __m512i& sum = wholes[chain][2 * p + i][0];
+        sum = _mm512_dpbusd_epi32(sum, a[i], whole);
+      });
+      halves[chain][p][0] = _mm512_dpbusd_epi32(halves[chain][p][0], both(a[0], a[1]), half);
+    });
+  };
+  int64_t d = 0;
+  for (int64_t segment = tile.segments; segment > 0;) {
+    const int64_t end = d + tile.depth;
+    if constexpr (kChains > 1) {
+      for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 128 * kChains) {
+        unroll<kChains>([&](int chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 128 * chain); });
+      }
+    }
+    for (; d != end; d += 4, weights += 128) step(0, d, weights);
+    if (--segment == 0) break;
+    if (tile.evenly) {
+      d += tile.segment_step - tile.depth;
+    } else {
+      d = 0;
+      rows += tile.capacity;
+      load();
+    }
+  }
+  unroll<kChains - 1>([&](int chain) BITTRUE_LAMBDA {
+    unroll<kRows>([&](int r)
+                      BITTRUE_LAMBDA { wholes[0][r][0] = _mm512_add_epi32(wholes[0][r][0], wholes[chain + 1][r][0]); });
+    unroll<kPairs>(
+        [&](int p) BITTRUE_LAMBDA { halves[0][p][0] = _mm512_add_epi32(halves[0][p][0], halves[chain + 1][p][0]); });
+  });
+  rescale_panel(wholes[0], panel);
+  rescale_panel<1>(halves[0], panel);
+  const Store store = panel.requantizer->store();
+  const bool plain = panel.requantizer->plain();
+  unroll<kPairs>([&](int p) BITTRUE_LAMBDA {
+    const __m512i first = wholes[0][2 * p][0], second = wholes[0][2 * p + 1][0], half = halves[0][p][0];
+    const __m512i bytes =
+        plain ? pack<true>(first, second, half, half, store) : pack<false>(first, second, half, half, store);
+    store_halves(bytes, tile.out + 2 * p * tile.out_stride, tile.out_stride, tile.height - 2 * p, panel.columns);
+  });
+}
+
 using RunTile = void (*)(const Tile&);
 
 // Sets of accumulators, see run_tile.
@@ -388,15 +468,34 @@ struct PairFunctions {
 
 constexpr PairFunctions kPairTiles;
 
+template <int... index>
+constexpr RunTile half_function(int pairs, std::integer_sequence<int, index...>) {
+  RunTile function = nullptr;
+  ((pairs == index + 1 ? void(function = run_halves<index + 1, chains(index + 1, 3)>) : void()), ...);
+  return function;
+}
+
+struct HalfFunctions {
+  RunTile by_rows[most_rows(2) + 1] = {};
+  constexpr HalfFunctions() {
+    for (int rows = 1; rows <= most_rows(2); ++rows) {
+      by_rows[rows] = half_function((rows + 1) / 2, std::make_integer_sequence<int, most_rows(2) / 2>{});
+    }
+  }
+};
+
+constexpr HalfFunctions kHalfTiles;
+
 RunTile function_for(const Panel& panel, int64_t rows) {
-  if (panel.pairs && rows >= kFewestOfPairs) return kPairTiles.by_rows[rows];
+  if (panel.pairs == Pairs::all && rows >= kFewestOfPairs) return kPairTiles.by_rows[rows];
+  if (panel.pairs == Pairs::rest) return kHalfTiles.by_rows[rows];
   const int vectors = panel.vectors;
   return vectors == 4 ? kTiles4.by_rows[rows] : (vectors == 2 ? kTiles2.by_rows[rows] : kTiles1.by_rows[rows]);
 }
 
-// Widest first; what remains costs the least when 33 to 48 columns become 32 and 16.
-int next_vectors(int64_t columns_left) {
-  if (columns_left > 48) return 4;
+// Widest first; what remains costs the least when 33 to 48 columns become 32 and 16, and 49 to 56 become 32 and 24.
+int next_vectors(int64_t columns_left, bool sums) {
+  if (columns_left > (sums ? 48 : 56)) return 4;
   return columns_left > 16 ? 2 : 1;
 }
 
@@ -494,9 +593,10 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
   block_rows_ = kBlockBytes / (segments_ * depth_ + columns_ * column_bytes_) / most_rows(1) * most_rows(1);
   if (block_rows_ < 4 * most_rows(1)) block_rows_ = 4 * most_rows(1);
   int64_t vectors = 0;
-  for (int64_t column = 0; column < spec.columns; column += 16 * next_vectors(spec.columns - column)) {
-    vectors += next_vectors(spec.columns - column);
-    ++panels_count_;
+  for (int64_t column = 0; column < spec.columns; ++panels_count_) {
+    const int next = next_vectors(spec.columns - column, spec.sums);
+    vectors += next;
+    column += 16 * next;
   }
   const int64_t row_bytes = segments_ * depth_;
   panels_ = new Panel[static_cast<size_t>(panels_count_)];
@@ -507,11 +607,15 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
   int64_t first_column = 0;
   for (int64_t p = 0; p < panels_count_; ++p) {
     Panel& panel = panels_[p];
-    panel.vectors = next_vectors(spec.columns - first_column);
+    panel.vectors = next_vectors(spec.columns - first_column, spec.sums);
     panel.first_column = first_column;
     const int64_t width = 16 * panel.vectors;
     panel.columns = spec.columns - first_column < width ? spec.columns - first_column : width;
-    panel.pairs = panel.columns <= 8 && !spec.sums;
+    panel.pairs = spec.sums             ? Pairs::none
+                  : panel.columns <= 8  ? Pairs::all
+                  : panel.columns <= 16 ? Pairs::none
+                  : panel.columns <= 24 ? Pairs::rest
+                                        : Pairs::none;
     panel.weights = weights;
     panel.bias = reinterpret_cast<const int32_t*>(bias);
     int64_t columns[64], least[64], greatest[64];
@@ -519,7 +623,8 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
       // Accumulator j of lane l of vector v ends as byte l * 4 * vectors + v * 4 + j, see store_rows.
       const int64_t v = i / 16, lane = i % 16 / 4, j = i % 4;
       int64_t column = spec.sums ? i : lane * 4 * panel.vectors + v * 4 + j;
-      if (panel.pairs) column %= 8;
+      if (panel.pairs == Pairs::all) column %= 8;
+      if (panel.pairs == Pairs::rest) column = v == 0 ? i : 16 + i % 8;
       columns[i] = column < panel.columns ? first_column + column : -1;
       const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
       std::memcpy(bias + 4 * i, &value, 4);
