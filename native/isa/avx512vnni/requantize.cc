@@ -388,12 +388,15 @@ class Proof {
 // should, and proves them. False where a column has none.
 bool short_lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
   constexpr int kSlopes = 3;
-  // Smaller slopes hardly ever pass.
-  constexpr double kLeastSlope = 0.0008;
+  // Smaller slopes hardly ever pass where all 255 steps are met; with fewer, what the last bit of a slope moves is less, and
+  // there are fewer gaps to meet.
+  constexpr double kLeastSlope = 0.0003;
   bool both_signs = false;  // whether sums of both signs have steps, with an addend of their own
   for (int lane = 0; lane < 16; ++lane) {
     if (exact.column[lane] < 0) continue;
-    if (exact.scale[lane] < kLeastSlope) return false;
+    const double range = static_cast<double>(exact.greatest[lane]) - static_cast<double>(exact.least[lane]);
+    const double steps = std::min(range * exact.scale[lane] / 255, 1.0);
+    if (exact.scale[lane] < kLeastSlope * steps * steps) return false;
     both_signs |= exact.addend[lane] != exact.addend_negative[lane] && rule.low + 1 <= rule.zero_point;
   }
   if (both_signs != (form == Form::short_away)) return false;
