@@ -1,5 +1,6 @@
 // Additions, maxima and sums of rows, and table lookups.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -19,13 +20,16 @@ namespace {
 inline __mmask64 next_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
 // ---- Addition ----
 //
-// stored = floor(a * first_slope + b * second_slope + offset) in binary32, with everything cut in two: the upper parts are
-// multiples of one power of two, of so few bits that their sum is exact, the sum of the lower ones is small. An offset is
-// looked for that all 65536 results of the rules allow, and all are compared, with the instructions that will run. Where
-// they differ the results themselves become a table.
+// stored = floor((a * first + b * second + offset) / 2^shift) in integers, with upper and lower parts of 15 bits: pairs (a, b)
+// are multiplied by both parts, and what the lower sums carry is added to the upper ones. An offset is looked for that all
+// 65536 results of the rules allow, and all are compared, with the instructions that will run. Where they differ the next set
+// adds them up.
+
+constexpr int kPart = 15;
 
 struct LineConstants {
-  float first[2], second[2], offset[2];  // upper and lower part
+  int32_t factors[2], offset[2];  // upper and lower part; factors of both as pairs of words
+  int32_t shift;                  // of the upper part
   uint8_t low, high;
 };
 
@@ -33,43 +37,36 @@ struct LineConstants {
 class SumLine {
  public:
   explicit SumLine(const LineConstants& c)
-      : low_(_mm512_set1_epi8(static_cast<char>(c.low))), high_(_mm512_set1_epi8(static_cast<char>(c.high))) {
+      : shift_(_mm_cvtsi32_si128(c.shift)),
+        low_(_mm512_set1_epi8(static_cast<char>(c.low))),
+        high_(_mm512_set1_epi8(static_cast<char>(c.high))) {
     for (int part = 0; part < 2; ++part) {
-      first_[part] = _mm512_set1_ps(c.first[part]);
-      second_[part] = _mm512_set1_ps(c.second[part]);
-      offset_[part] = _mm512_set1_ps(c.offset[part]);
+      factors_[part] = _mm512_set1_epi32(c.factors[part]);
+      offset_[part] = _mm512_set1_epi32(c.offset[part]);
     }
   }
 
   // 64 elements; the unpacks and the packs undo each other's order.
   __m512i operator()(__m512i a, __m512i b) const {
-    const __m512i zero = _mm512_setzero_si512();
-    const __m512i r01 = words(_mm512_unpacklo_epi8(a, zero), _mm512_unpacklo_epi8(b, zero));
-    const __m512i r23 = words(_mm512_unpackhi_epi8(a, zero), _mm512_unpackhi_epi8(b, zero));
+    const __m512i r01 = words(_mm512_unpacklo_epi8(a, b)), r23 = words(_mm512_unpackhi_epi8(a, b));
     return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(r01, r23), low_), high_);
   }
 
  private:
   // Saturated to 16 bits, which is monotone and reaches past the clamp.
-  __m512i words(__m512i a, __m512i b) const {
+  __m512i words(__m512i bytes) const {
     const __m512i zero = _mm512_setzero_si512();
-    return _mm512_packs_epi32(rounded(_mm512_unpacklo_epi16(a, zero), _mm512_unpacklo_epi16(b, zero)),
-                              rounded(_mm512_unpackhi_epi16(a, zero), _mm512_unpackhi_epi16(b, zero)));
+    return _mm512_packs_epi32(sums(_mm512_unpacklo_epi8(bytes, zero)), sums(_mm512_unpackhi_epi8(bytes, zero)));
   }
 
-  // Rounding the sum down cannot cross the integer that the conversion takes.
-  __m512i rounded(__m512i a, __m512i b) const {
-    constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-    const __m512 x = _mm512_cvtepi32_ps(a), y = _mm512_cvtepi32_ps(b);
-    __m512 sums[2];
-    for (int part = 0; part < 2; ++part) {
-      sums[part] = _mm512_fmadd_ps(x, first_[part], _mm512_fmadd_ps(y, second_[part], offset_[part]));
-    }
-    return _mm512_cvt_roundps_epi32(_mm512_add_round_ps(sums[0], sums[1], down), down);
+  __m512i sums(__m512i pairs) const {
+    const __m512i upper = _mm512_dpwssd_epi32(offset_[0], pairs, factors_[0]);
+    const __m512i lower = _mm512_dpwssd_epi32(offset_[1], pairs, factors_[1]);
+    return _mm512_sra_epi32(_mm512_add_epi32(upper, _mm512_srli_epi32(lower, kPart)), shift_);
   }
 
-  __m512 first_[2], second_[2], offset_[2];
-  __m512i low_, high_;
+  __m128i shift_;
+  __m512i factors_[2], offset_[2], low_, high_;
 };
 
 class SumByLine final : public Elementwise {
@@ -95,25 +92,6 @@ struct Table {
   uint8_t stored[65536];  // [first][second]
 };
 
-class SumByTable final : public Elementwise {
- public:
-  explicit SumByTable(std::unique_ptr<Table> table) : table_(std::move(table)) {}
-  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    const uint8_t* const stored = table_->stored;
-    for (int64_t i = 0; i < count; ++i) out[i] = stored[256 * first[i] + second[i]];
-  }
-
- private:
-  const std::unique_ptr<Table> table_;
-};
-
-// Parts of a number: a multiple of `unit`, and what is left.
-void cut(double number, double unit, float* parts) {
-  const double upper = std::nearbyint(number / unit) * unit;
-  parts[0] = static_cast<float>(upper);
-  parts[1] = static_cast<float>(number - upper);
-}
-
 // False where no offset gives all results.
 bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   const rules::Requantize& r = spec.requantize;
@@ -121,29 +99,43 @@ bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   c->low = static_cast<uint8_t>(r.low + r.flip);
   c->high = static_cast<uint8_t>(r.high + r.flip);
   const double unit = std::ldexp(portable::real_multiplier(r.rescale, r.multipliers.data()[0]), spec.left);
-  const double first = portable::real_multiplier(spec.align, spec.first) * unit;
-  const double second = portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit);
-  // Offsets are at least what results above the clamp's low end ask for, and below 1 more than the others do.
+  const double slopes[2] = {portable::real_multiplier(spec.align, spec.first) * unit,
+                            portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit)};
+  // As many bits as two parts hold, and as a sum of upper parts leaves.
+  const double largest = std::max(std::fabs(slopes[0]), std::fabs(slopes[1]));
+  if (!(largest > 0)) return false;
+  const int shift = std::min(2 * kPart, 2 * kPart - 2 - std::ilogb(largest));
+  if (shift < kPart) return false;
+  c->shift = shift - kPart;
+  int64_t factors[2];
+  for (int i = 0; i < 2; ++i) factors[i] = static_cast<int64_t>(std::nearbyint(std::ldexp(slopes[i], shift)));
+  // Offsets are at least what results above the clamp's low end ask for, and below 1 more than the others do. All are
+  // integers that binary64 has.
   __m512d leasts = _mm512_set1_pd(-std::numeric_limits<double>::infinity());
   __m512d limits = _mm512_set1_pd(std::numeric_limits<double>::infinity());
-  const __m512d low = _mm512_set1_pd(c->low), high = _mm512_set1_pd(c->high), slope = _mm512_set1_pd(second);
+  const __m512d low = _mm512_set1_pd(c->low), high = _mm512_set1_pd(c->high);
+  const __m512d one = _mm512_set1_pd(std::ldexp(1.0, shift)), second = _mm512_set1_pd(static_cast<double>(factors[1]));
   for (int i = 0; i < 65536; i += 8) {
-    const int a = i / 256;
+    const __m512d first = _mm512_set1_pd(static_cast<double>(i / 256 * factors[0]));
     const __m512d b = _mm512_add_pd(_mm512_set1_pd(i % 256), _mm512_set_pd(7, 6, 5, 4, 3, 2, 1, 0));
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(table.stored + i));
     const __m512d stored = _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes));
-    const __m512d offset = _mm512_sub_pd(stored, _mm512_fmadd_pd(b, slope, _mm512_set1_pd(first * a)));
+    const __m512d offset = _mm512_fmsub_pd(stored, one, _mm512_fmadd_pd(b, second, first));
     leasts = _mm512_mask_max_pd(leasts, _mm512_cmp_pd_mask(stored, low, _CMP_GT_OQ), leasts, offset);
     limits = _mm512_mask_min_pd(limits, _mm512_cmp_pd_mask(stored, high, _CMP_LT_OQ), limits, offset);
   }
-  const double least = _mm512_reduce_max_pd(leasts), limit = _mm512_reduce_min_pd(limits) + 1;
-  const double greatest = 255 * (std::fabs(first) + std::fabs(second)) + std::fabs(least) + std::fabs(limit);
-  if (!(least < limit) || !(greatest < 1048576.0)) return false;  // results that are all at an end of the clamp, too
-  // 23 bits hold every sum of upper parts.
-  const double grid = std::ldexp(1.0, std::ilogb(greatest) - 22);
-  cut(first, grid, c->first);
-  cut(second, grid, c->second);
-  cut((least + limit) / 2, grid, c->offset);
+  const double least = _mm512_reduce_max_pd(leasts), limit = _mm512_reduce_min_pd(limits) + std::ldexp(1.0, shift);
+  // Results that are all at an end of the clamp, too, have no offset.
+  if (!(least < limit) || !(std::fabs(least) + std::fabs(limit) < 1e12)) return false;
+  const auto offset = static_cast<int64_t>(std::floor((least + limit) / 2));
+  constexpr int64_t kLower = (1 << kPart) - 1;
+  const auto pair = [](int64_t one, int64_t other) {
+    return static_cast<int32_t>(static_cast<uint32_t>(other) << 16 | (static_cast<uint32_t>(one) & 0xFFFF));
+  };
+  c->factors[0] = pair(factors[0] >> kPart, factors[1] >> kPart);
+  c->factors[1] = pair(factors[0] & kLower, factors[1] & kLower);
+  c->offset[0] = static_cast<int32_t>(offset >> kPart);
+  c->offset[1] = static_cast<int32_t>(offset & kLower);
   return true;
 }
 
@@ -263,7 +255,7 @@ std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
     std::unique_ptr<Elementwise> line(new SumByLine(constants));
     if (reproduces(*line, *table)) return line;
   }
-  return std::unique_ptr<Elementwise>(new SumByTable(std::move(table)));
+  return nullptr;
 }
 
 void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
