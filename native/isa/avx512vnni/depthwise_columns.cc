@@ -60,7 +60,7 @@ struct GroupRun {
     const auto half = [&](int part) { return reinterpret_cast<const __m256i*>(rows[part][input] + at); };
     const auto quarter = [&](int part) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(half(part))); };
     if constexpr (kParts == 1) {
-      return _mm512_loadu_si512(rows[0][input] + at);
+      return kept<true>(_mm512_loadu_si512(rows[0][input] + at));
     } else if constexpr (kParts == 2) {
       return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(half(0))), _mm256_loadu_si256(half(1)), 1);
     } else {
