@@ -1,0 +1,61 @@
+"""Steps that their operators' own tests could also pass on the reference executor: they have native kernels, which give
+its bytes with any number of threads and sizes that no vector holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bittrue
+from operators import test_audio_spectrogram, test_mfcc, test_rfft2d
+from support.native import check_native, needs_native
+from support.strategies import seeds
+
+pytestmark = needs_native
+
+
+def natively(content: bytes, feed: list[np.ndarray], numerics: str = "litert") -> None:
+    """All steps run natively, and every tensor has the reference's bytes."""
+    model = bittrue.load(content)
+    lines = str(model.prepare(numerics, executor="native").plan.execution)
+    assert "native" in lines, lines
+    assert "reference" not in lines, lines
+    session = model.prepare(numerics, executor="reference")
+    check_native(session, [feed], session.trace(*feed), threads=(1, 3))
+
+
+@given(st.integers(1, 5), st.integers(0, 7), st.integers(0, 7), st.integers(-3, 3), st.integers(-3, 3), seeds)
+def test_transforms(count: int, down: int, along: int, more: int, wider: int, seed: int) -> None:
+    height, width = 2**down, 2**along
+    shape = (count, max(1, height + more), max(1, width + wider))
+    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    natively(test_rfft2d.model(shape, height, width), [x])
+
+
+@given(st.integers(2, 70), st.integers(1, 50), st.integers(0, 400), st.integers(1, 5), st.booleans(), seeds)
+def test_spectrograms(window: int, stride: int, more: int, channels: int, squared: bool, seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal((window + more, channels)).astype(np.float32)
+    natively(test_audio_spectrogram.model(x.shape, window, stride, squared), [x])
+
+
+@given(st.integers(1, 300), st.integers(2, 300), st.integers(1, 70), st.integers(1, 70), seeds)
+def test_cepstra(times: int, bins: int, channels: int, coefficients: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, times, bins)).astype(np.float32) ** 2
+    low, high = sorted(float(v) for v in rng.integers(0, 9000, 2))
+    rate = int(rng.choice([8000, 16000, 44100]))
+    content = test_mfcc.model(x.shape, low, high + 1, channels, min(channels, coefficients))
+    natively(content, [x, np.int32([rate])])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_no_spectrum_is_finite_with(value: float) -> None:
+    """The reference tells what becomes of it."""
+    x = np.random.default_rng(0).standard_normal((3, 4, 8)).astype(np.float32)
+    x[1, 2, 3] = value
+    natively(test_rfft2d.model(x.shape, 4, 8), [x])
+    natively(test_audio_spectrogram.model((96, 1), 8, 4, False), [x.reshape(96, 1)])
+    natively(test_mfcc.model(x.shape, 1, 900, 5, 3), [x, np.int32([4000])])
