@@ -31,7 +31,7 @@ def natively(content: bytes, feed: list[np.ndarray], numerics: str = "litert") -
 def test_transforms(count: int, down: int, along: int, more: int, wider: int, seed: int) -> None:
     height, width = 2**down, 2**along
     shape = (count, max(1, height + more), max(1, width + wider))
-    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    x: np.ndarray = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
     natively(test_rfft2d.model(shape, height, width), [x])
 
 
@@ -48,7 +48,7 @@ def test_cepstra(times: int, bins: int, channels: int, coefficients: int, seed: 
     low, high = sorted(float(v) for v in rng.integers(0, 9000, 2))
     rate = int(rng.choice([8000, 16000, 44100]))
     content = test_mfcc.model(x.shape, low, high + 1, channels, min(channels, coefficients))
-    natively(content, [x, np.int32([rate])])
+    natively(content, [x, np.array([rate], np.int32)])
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
@@ -58,4 +58,4 @@ def test_what_no_spectrum_is_finite_with(value: float) -> None:
     x[1, 2, 3] = value
     natively(test_rfft2d.model(x.shape, 4, 8), [x])
     natively(test_audio_spectrogram.model((96, 1), 8, 4, False), [x.reshape(96, 1)])
-    natively(test_mfcc.model(x.shape, 1, 900, 5, 3), [x, np.int32([4000])])
+    natively(test_mfcc.model(x.shape, 1, 900, 5, 3), [x, np.array([4000], np.int32)])

@@ -16,6 +16,7 @@ import bittrue
 from support.attention_models import normal
 from support.differential import assert_same
 from support.expert_models import GENERATORS, qmoe
+from support.native import check_native
 from support.onnx_models import HERE, MICROSOFT, Checks, check, run_runtime, single
 
 
@@ -105,11 +106,29 @@ def test_what_the_runtime_refuses(attributes: dict[str, int | str]) -> None:
     assert check(*single("MoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
 
 
-@pytest.mark.parametrize("rows", [1, 60])
-@pytest.mark.parametrize(("bits", "block"), [(0, 0), (8, 0), (4, 0), (4, 32), (2, 16)])
-def test_native(bits: int, block: int, rows: int) -> None:
-    """Every way of making real products has a native kernel: of single rows, of more than one panel of columns."""
-    rng, experts, hidden, inner = np.random.default_rng(7), 3, 64, 96
+WAYS = {
+    "reals": (0, 0, 0),
+    "bytes": (8, 0, 0),
+    "half bytes": (4, 0, 0),
+    "half bytes in blocks": (4, 32, 0),
+    "pairs of bits": (2, 16, 0),
+    "tables": (2, 32, 0),
+    "tables of long blocks": (2, 128, 0),
+    **{
+        f"integers of {bits} bits in blocks of {block}": (bits, block, 4)
+        for bits in (4, 8)
+        for block in (16, 32, 64, 128)
+    },
+}
+
+
+@pytest.mark.parametrize("pointed", [False, True])
+@pytest.mark.parametrize("rows", [1, 7, 60])
+@pytest.mark.parametrize("way", WAYS)
+def test_native(way: str, rows: int, pointed: bool) -> None:
+    """Every way of making products has a native kernel: of single rows, of more than one panel of columns."""
+    bits, block, level = WAYS[way]
+    rng, experts, hidden, inner = np.random.default_rng(7), 3, 128, 256
     inputs: dict[str, np.ndarray | None] = {"x": normal(rng, rows, hidden), "scores": normal(rng, rows, experts)}
     for name, columns, depth in (("first", 2 * inner, hidden), ("second", hidden, inner)):
         if not bits:
@@ -119,8 +138,14 @@ def test_native(bits: int, block: int, rows: int) -> None:
         scales = (experts, columns, depth // block) if block else (experts, columns)
         inputs[f"{name}_scale"] = np.exp2(rng.uniform(-6, -3, scales)).astype(np.float32)
         inputs[f"{name}_bias"] = normal(rng, experts, columns)
+    if pointed and block:
+        inputs |= dict.fromkeys(("-0", "-1", "-2"))
+        for name, columns, depth in (("first", 2 * inner, hidden), ("second", hidden, inner)):
+            points = (experts, columns, -(-depth * bits // block // 8))
+            inputs[f"{name}_point"] = rng.integers(0, 256, points).astype(np.uint8)
     attributes = {
         "k": 2,
+        "accuracy_level": level,
         "activation_type": "swiglu",
         "swiglu_fusion": 1,
         "expert_weight_bits": bits,
@@ -135,8 +160,12 @@ def test_native(bits: int, block: int, rows: int) -> None:
         "QMoE" if bits else "MoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants
     )
     assert check(model, feeds, *rest) == "equal"
-    session = bittrue.load(model).prepare(executor="native")
-    assert "1 steps native" in str(session.plan)
+    for numerics in (HERE, "onnxruntime-avx2"):
+        session = bittrue.load(model).prepare(numerics, executor="reference")
+        check_native(session, [feeds], session.trace(*feeds), threads=(1, 3))
+        if not HERE.endswith("@aarch64"):
+            native = bittrue.load(model).prepare(numerics, executor="native")
+            assert "1 steps native" in str(native.plan)
 
 
 # Around a MoE that reads "rows": nodes, results beside what it gives, and whether it overwrites its rows.

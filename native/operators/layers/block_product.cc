@@ -95,52 +95,46 @@ int32_t largest_bits(const float* x, int64_t count) {
 }
 
 // Panels of columns, rows in blocks, shared out among threads.
-class Panels : public Kernel {
+class Panels : public BlockProductOfRows {
  public:
-  Panels(const Step& step, const BlockWeights& w, const CoreSet& cores)
+  Panels(const BlockWeights& w, const CoreSet& cores)
       : core_(cores.block_product()),
         real_(cores.real_matmul()),
         columns_(w.columns),
         depth_(w.depth),
         length_(w.length),
         blocks_(w.blocks),
-        rows_(w.rows) {
-    panels_ = (columns_ + kTaskColumns - 1) / kTaskColumns;
-    if (!step.has_input(kBiasInput)) return;
-    const Operand& bias = step.input(kBiasInput);
-    require(bias.type == Type::f32 && bias.dense() && bias.elements == columns_, "the bias has another form");
-    biased_ = true;
-  }
-  bool tells_nan() const override { return true; }
-  bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
-  int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
+        panels_((columns_ + kTaskColumns - 1) / kTaskColumns) {}
+  int64_t scratch_bytes(int threads, int64_t rows) const final { return shared_bytes(rows) + threads * worker_bytes(); }
 
  protected:
-  virtual int64_t shared_bytes() const { return 0; }
+  virtual int64_t shared_bytes(int64_t rows) const { return (void)rows, 0; }
   virtual int64_t worker_bytes() const = 0;
   // Rows first to first + count of panel `p`; false where an infinity or a NaN arises.
-  virtual bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const = 0;
+  virtual bool multiply(const Given& given, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const = 0;
 
-  void share(const Run& run) const {
-    const int64_t row_blocks = (rows_ + kTaskRows - 1) / kTaskRows,
-                  work = std::min(rows_, kTaskRows) * kTaskColumns * depth_;
+  uint8_t* worker(const Given& given, int index) const {
+    return given.scratch + shared_bytes(given.rows) + index * worker_bytes();
+  }
+
+  bool share(const Given& given) const {
+    const int64_t row_blocks = (given.rows + kTaskRows - 1) / kTaskRows,
+                  work = std::min(given.rows, kTaskRows) * kTaskColumns * depth_;
     const int64_t most = std::max<int64_t>(1, kTaskMostWork / work);
-    const int threads = run.pool.threads();
+    const int threads = given.pool.threads();
     const int64_t wanted = row_blocks >= 4 * threads ? 1 : group_count(panels_, threads);
     const int64_t groups = std::min(panels_, std::max(wanted, (panels_ + most - 1) / most));
-    const bool small = rows_ * columns_ * depth_ < 500000;
+    const bool small = given.rows * columns_ * depth_ < 500000;
     std::atomic<bool> finite{true};
-    run.pool.parallel(row_blocks * groups, small ? 1 : threads, [&](int64_t task, int worker) {
+    given.pool.parallel(row_blocks * groups, small ? 1 : threads, [&](int64_t task, int index) {
       const int64_t group = task % groups, first = task / groups * kTaskRows;
-      uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
       for (int64_t p = group * panels_ / groups; p < (group + 1) * panels_ / groups; ++p) {
-        if (!multiply(run, first, std::min(kTaskRows, rows_ - first), p, scratch)) {
+        if (!multiply(given, first, std::min(kTaskRows, given.rows - first), p, worker(given, index))) {
           finite.store(false, std::memory_order_relaxed);
         }
       }
     });
-    // What becomes of infinities and NaN is the reference's to tell.
-    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+    return finite.load(std::memory_order_relaxed);
   }
 
   // Adds to the sums of a panel what `terms` numbers of each row, `step` apart, and its weights give.
@@ -157,10 +151,10 @@ class Panels : public Kernel {
   }
 
   // One row of a panel, with the bias.
-  bool store(const Run& run, int64_t row, int64_t p, const float* sums) const {
+  bool store(const Given& given, int64_t row, int64_t p, const float* sums) const {
     const int64_t used = std::min(kTaskColumns, columns_ - p * kTaskColumns);
-    const float* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBiasInput]) + p * kTaskColumns : nullptr;
-    float* out = reinterpret_cast<float*>(run.outputs[0]) + row * columns_ + p * kTaskColumns;
+    const float* bias = given.bias == nullptr ? nullptr : given.bias + p * kTaskColumns;
+    float* out = given.out + row * columns_ + p * kTaskColumns;
     for (int64_t n = 0; n < used; ++n) out[n] = sums[n];
     for (int64_t n = 0; n < used && bias != nullptr; ++n) out[n] = out[n] + bias[n];
     return all_finite(out, used);
@@ -168,20 +162,19 @@ class Panels : public Kernel {
 
   const BlockProduct& core_;
   const RealMatmul& real_;
-  int64_t columns_, depth_, length_, blocks_, rows_, panels_ = 0;
-  bool biased_ = false;
+  int64_t columns_, depth_, length_, blocks_, panels_;
 };
 
-// Rows in 8 bits.
+// Rows in 8 bits, by what is done for a `single` one, or for several.
 class IntegerBlocks final : public Panels {
  public:
-  IntegerBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores)
-      : Panels(step, w, cores), bytes_(w.bits == 8) {
+  IntegerBlocks(const Step& step, const BlockWeights& w, bool single, const CoreSet& cores)
+      : Panels(w, cores), bytes_(w.bits == 8) {
     require(step.rule("row_blocks") == "binary32_over_127" && !w.real_points, "no native rule for this slot");
     const std::string& rule = step.rule("block_product");
     four_blocks_ = rule == "binary32_four_blocks", eight_ = rule == "binary32_8_lanes";
     require(four_blocks_ || eight_ || rule == "binary32_16_lanes", "no native rule for this slot");
-    subtracts_ = eight_ && rows_ == 1 && w.bits == 4 && length_ >= 32;
+    subtracts_ = eight_ && single && w.bits == 4 && length_ >= 32;
     const bool pointed = subtracts_ && step.has_input(kPoint) && step.integer("points_ignored", 0, 1) == 0;
     require(four_blocks_ ? length_ == 32 || length_ == 64 || length_ == 128 : w.bits >= 4, "blocks of another length");
     four_blocks_ ? plan_four_blocks() : eight_ ? plan_steps_of_8(pointed) : plan_steps();
@@ -202,19 +195,17 @@ class IntegerBlocks final : public Panels {
   }
   std::string note() const override { return "rows in 8 bits, weights in blocks"; }
 
-  void run(const Run& run) const override {
-    const Rows rows = rows_in(run.scratch);
-    const auto* a = reinterpret_cast<const float*>(run.inputs[0]);
+  bool run(const Given& given) const override {
+    const Rows rows = rows_in(given);
     std::atomic<bool> right{true};
-    const int64_t each = std::max<int64_t>(1, 32768 / depth_), tasks = (rows_ + each - 1) / each;
-    run.pool.parallel(tasks, [&](int64_t task, int worker) {
-      auto* values = reinterpret_cast<int8_t*>(run.scratch + shared_bytes() + worker * worker_bytes());
-      for (int64_t m = task * each; m < std::min(rows_, (task + 1) * each); ++m) {
-        if (!quantize(a + m * depth_, m, rows, values)) right.store(false, std::memory_order_relaxed);
+    const int64_t each = std::max<int64_t>(1, 32768 / depth_), tasks = (given.rows + each - 1) / each;
+    given.pool.parallel(tasks, [&](int64_t task, int index) {
+      auto* values = reinterpret_cast<int8_t*>(worker(given, index));
+      for (int64_t m = task * each; m < std::min(given.rows, (task + 1) * each); ++m) {
+        if (!quantize(given.a + m * depth_, m, rows, values)) right.store(false, std::memory_order_relaxed);
       }
     });
-    if (!right.load(std::memory_order_relaxed)) throw Undefined();
-    share(run);
+    return right.load(std::memory_order_relaxed) && share(given);
   }
 
  private:
@@ -366,14 +357,15 @@ class IntegerBlocks final : public Panels {
   }
 
   int64_t padded() const { return blocks_ * length_; }
-  int64_t row_scales() const { return round_up(rows_ * blocks_ * 4, 64); }
-  int64_t row_numbers() const { return round_up(rows_ * 32 * steps_, 64); }
+  int64_t row_scales(int64_t rows) const { return round_up(rows * blocks_ * 4, 64); }
+  int64_t row_numbers(int64_t rows) const { return round_up(rows * 32 * steps_, 64); }
   int64_t lane_sums() const { return subtracts_ ? round_up(16 * steps_, 64) : 0; }
-  int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales() + lane_sums(); }
+  int64_t shared_bytes(int64_t rows) const override { return row_numbers(rows) + 2 * row_scales(rows) + lane_sums(); }
   int64_t worker_bytes() const override { return round_up(padded() + 2, 64); }
-  Rows rows_in(uint8_t* scratch) const {
-    auto* scales = reinterpret_cast<float*>(scratch + row_numbers());
-    return {reinterpret_cast<int8_t*>(scratch), scales, scales + row_scales() / 4, scales + row_scales() / 2};
+  Rows rows_in(const Given& given) const {
+    auto* scales = reinterpret_cast<float*>(given.scratch + row_numbers(given.rows));
+    const int64_t floats = row_scales(given.rows) / 4;
+    return {reinterpret_cast<int8_t*>(given.scratch), scales, scales + floats, scales + 2 * floats};
   }
 
   // False where a number is not finite, or too small to have an inverse.
@@ -406,34 +398,34 @@ class IntegerBlocks final : public Panels {
     return true;
   }
 
-  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t*) const override {
-    const Rows rows = rows_in(run.scratch);
+  bool multiply(const Given& given, int64_t first, int64_t count, int64_t p, uint8_t*) const override {
+    const Rows rows = rows_in(given);
     const int64_t column = p * kTaskColumns;
     float bias[kTaskColumns] = {};
-    BlockRows given;
-    given.rows = rows.numbers + first * 32 * steps_;
-    given.row_step = 32 * steps_;
-    given.count = count;
-    given.scales = rows.scales + first * blocks_;
-    given.row_sums = rows.sums + first * blocks_;
-    given.lane_sums = subtracts_ ? rows.lanes : nullptr;
-    given.blocks = blocks_;
-    given.step_blocks = step_blocks_.data();
-    given.parts = parts_.data();
-    given.part_count = static_cast<int64_t>(parts_.size());
-    given.lanes = lanes();
-    given.crossed = length_ == 64 && !four_blocks_ && !eight_;
+    BlockRows panel;
+    panel.rows = rows.numbers + first * 32 * steps_;
+    panel.row_step = 32 * steps_;
+    panel.count = count;
+    panel.scales = rows.scales + first * blocks_;
+    panel.row_sums = rows.sums + first * blocks_;
+    panel.lane_sums = subtracts_ ? rows.lanes : nullptr;
+    panel.blocks = blocks_;
+    panel.step_blocks = step_blocks_.data();
+    panel.parts = parts_.data();
+    panel.part_count = static_cast<int64_t>(parts_.size());
+    panel.lanes = lanes();
+    panel.crossed = length_ == 64 && !four_blocks_ && !eight_;
     // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
     const bool in_pairs = !eight_ && length_ >= (bytes_ ? 128 : 64);
-    given.by_halves = in_pairs ? std::max<int64_t>(0, rows_ / 2 * 2 - first) : 0;
-    given.by_fours = four_blocks_ ? 0 : std::clamp<int64_t>(columns_ / 4 * 4 - column, 0, kTaskColumns);
-    given.used = std::min(kTaskColumns, columns_ - column);
-    if (biased_) std::copy_n(reinterpret_cast<const float*>(run.inputs[kBiasInput]) + column, given.used, bias);
-    given.bias = biased_ ? bias : nullptr;
-    given.out = reinterpret_cast<float*>(run.outputs[0]) + first * columns_ + column;
-    given.out_step = columns_;
+    panel.by_halves = in_pairs ? std::max<int64_t>(0, given.rows / 2 * 2 - first) : 0;
+    panel.by_fours = four_blocks_ ? 0 : std::clamp<int64_t>(columns_ / 4 * 4 - column, 0, kTaskColumns);
+    panel.used = std::min(kTaskColumns, columns_ - column);
+    if (given.bias != nullptr) std::copy_n(given.bias + column, panel.used, bias);
+    panel.bias = given.bias != nullptr ? bias : nullptr;
+    panel.out = given.out + first * columns_ + column;
+    panel.out_step = columns_;
     const int64_t at = p * blocks_ * kTaskColumns;
-    return (bytes_ ? core_.run_8 : core_.run_4)(given, numbers_.data() + p * steps_ * step_bytes_, scales_.data() + at,
+    return (bytes_ ? core_.run_8 : core_.run_4)(panel, numbers_.data() + p * steps_ * step_bytes_, scales_.data() + at,
                                                 moved_.data() + at);
   }
 
@@ -452,10 +444,10 @@ class IntegerBlocks final : public Panels {
 // Real rows; weights of 4 bits become real numbers while running. A single row has 16 or 8 lanes of sums, others one.
 class RealBlocks final : public Panels {
  public:
-  RealBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores) : Panels(step, w, cores) {
+  RealBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores) : Panels(w, cores) {
     const std::string& rule = step.rule("real_product");
     if (rule == "binary32_fused_blocks_of_8") lanes_ = 8;
-    const bool alike = rule == "binary32_fused_blocks_alike" && rows_ > 1;
+    const bool alike = rule == "binary32_fused_blocks_alike" && w.rows > 1;
     require(lanes_ == 8 || alike || rule == "binary32_fused_blocks", "no native rule for this slot");
     pairs_ = (depth_ + 1) / 2;
     numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kTaskColumns), 0);
@@ -464,7 +456,7 @@ class RealBlocks final : public Panels {
     pack(w);
   }
   std::string note() const override { return "real rows, weights in blocks"; }
-  void run(const Run& run) const override { share(run); }
+  bool run(const Given& given) const override { return share(given); }
 
  private:
   [[gnu::hot]] void pack(const BlockWeights& w) {
@@ -486,16 +478,16 @@ class RealBlocks final : public Panels {
     return kTaskRows * 8 + (std::max<int64_t>(kTaskRows, 16) + length_) * kTaskColumns * 4;
   }
 
-  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
-    const float* a = reinterpret_cast<const float*>(run.inputs[0]) + first * depth_;
+  bool multiply(const Given& given, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
+    const float* a = given.a + first * depth_;
     auto* sums = reinterpret_cast<float*>(scratch + kTaskRows * 8);
     const uint8_t* numbers = numbers_.data() + p * pairs_ * kTaskColumns;
     const float* scales = scales_.data() + p * blocks_ * kTaskColumns;
     const float* points = points_.data() + p * blocks_ * kTaskColumns;
     std::fill_n(sums, std::max<int64_t>(kTaskRows, 16) * kTaskColumns, 0.0f);
-    if (rows_ == 1) {
+    if (given.rows == 1) {
       core_.run_row(a, depth_, length_, lanes_, numbers, scales, points, sums);
-      return store_row(run, p, sums);
+      return store_row(given, p, sums);
     }
     const auto** pointers = reinterpret_cast<const float**>(scratch);
     float* weights = sums + std::max<int64_t>(kTaskRows, 16) * kTaskColumns;
@@ -506,14 +498,14 @@ class RealBlocks final : public Panels {
       add_products(a + begin, depth_, terms, count, weights, pointers, sums);
     }
     bool finite = true;
-    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kTaskColumns) && finite;
+    for (int64_t r = 0; r < count; ++r) finite = store(given, first + r, p, sums + r * kTaskColumns) && finite;
     return finite;
   }
 
-  bool store_row(const Run& run, int64_t p, const float* sums) const {
+  bool store_row(const Given& given, int64_t p, const float* sums) const {
     float result[kTaskColumns];
     core_.fold(sums, lanes_, std::clamp<int64_t>(columns_ / 4 * 4 - p * kTaskColumns, 0, kTaskColumns), result);
-    return store(run, 0, p, result);
+    return store(given, 0, p, result);
   }
 
   int64_t pairs_ = 0;
@@ -581,13 +573,52 @@ class Unpacked final : public Kernel {
   std::unique_ptr<Kernel> kernel_;
 };
 
+// Such a product as a step of its own.
+class BlockProductKernel final : public Kernel {
+ public:
+  BlockProductKernel(const Step& step, int64_t rows, std::unique_ptr<BlockProductOfRows> product)
+      : rows_(rows), biased_(step.has_input(kBiasInput)), product_(std::move(product)) {
+    if (!biased_) return;
+    const Operand& bias = step.input(kBiasInput);
+    require(bias.type == Type::f32 && bias.dense() && bias.elements == step.integer("n"), "the bias has another form");
+  }
+  bool tells_nan() const override { return true; }
+  bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
+  int64_t scratch_bytes(int threads) const override { return product_->scratch_bytes(threads, rows_); }
+  std::string note() const override { return product_->note(); }
+  void run(const Run& run) const override {
+    const auto* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBiasInput]) : nullptr;
+    // What becomes of infinities and NaN is the reference's to tell.
+    if (!product_->run({run.pool, reinterpret_cast<const float*>(run.inputs[0]), rows_, bias,
+                        reinterpret_cast<float*>(run.outputs[0]), run.scratch})) {
+      throw Undefined();
+    }
+  }
+
+ private:
+  int64_t rows_;
+  bool biased_;
+  std::unique_ptr<BlockProductOfRows> product_;
+};
+
+std::unique_ptr<BlockProductOfRows> of_rows(const Step& step, const BlockWeights& weights, bool single,
+                                            const CoreSet& cores) {
+  if (step.rules.count("block_product") == 0) return std::make_unique<RealBlocks>(step, weights, cores);
+  return std::make_unique<IntegerBlocks>(step, weights, single, cores);
+}
+
 }  // namespace
+
+std::unique_ptr<BlockProductOfRows> make_block_rows(const Step& step, bool single, const CoreSet& cores) {
+  return of_rows(step, BlockWeights(step), single, cores);
+}
 
 std::unique_ptr<Kernel> make_block_product(const Step& step, const CoreSet& cores) {
   const BlockWeights weights(step);
-  if (step.rules.count("block_product") != 0) return std::make_unique<IntegerBlocks>(step, weights, cores);
-  if (step.integer("packed", 0, 1) != 0) return std::make_unique<RealBlocks>(step, weights, cores);
-  return std::make_unique<Unpacked>(step, weights, cores);
+  if (step.rules.count("block_product") == 0 && step.integer("packed", 0, 1) == 0) {
+    return std::make_unique<Unpacked>(step, weights, cores);
+  }
+  return std::make_unique<BlockProductKernel>(step, weights.rows, of_rows(step, weights, weights.rows == 1, cores));
 }
 
 }  // namespace bittrue

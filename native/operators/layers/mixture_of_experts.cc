@@ -1,10 +1,11 @@
 // mixture_of_experts: two layers of the experts that a row asks, whose weights are real numbers or become some while running,
-// by the rule binary32_fused_blocks and the one with 8 lanes.
+// by the rule binary32_fused_blocks and the one with 8 lanes, or integers that meet integers or tables.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/heap.h"
@@ -12,8 +13,10 @@
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
+#include "operators/layers/block_product.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/single_rows.h"
+#include "rules/table_product.h"
 
 namespace bittrue {
 namespace {
@@ -50,12 +53,13 @@ class ExpertLayer {
         bits_(s.bits),
         block_(s.block),
         blocks_(s.block > 0 ? (depth + s.block - 1) / s.block : 1),
-        fused_(step.text(input == kFirst ? "first_way" : "second_way") == "fused"),
-        by_columns_(step.text(input == kFirst ? "first_way" : "second_way") == "columns"),
+        way_(step.text(input == kFirst ? "first_way" : "second_way")),
+        fused_(way_ == "fused"),
+        by_columns_(way_ == "columns"),
         product_(cores.real_matmul(), depth, columns, 1.0f,
                  fused_ ? depth : FusedProduct::block_of(depth, columns, false)) {
-    const std::string& way = step.text(input == kFirst ? "first_way" : "second_way");
-    require(fused_ || by_columns_ || way == "rows", "products of integers, or by tables");
+    by_integers_ = way_ == "integers", by_tables_ = way_ == "tables";
+    require(fused_ || by_columns_ || by_integers_ || by_tables_ || way_ == "rows", "no native way of products");
     const std::string& rule = step.rule("real_product");
     lanes_ = rule == "binary32_fused_blocks_of_8" ? 8 : 16;
     require(lanes_ == 8 || rule == "binary32_fused_blocks", "no native rule for this slot");
@@ -72,18 +76,41 @@ class ExpertLayer {
     require(weights.dense() && weights.type == (bits_ > 0 ? Type::u8 : Type::f32) &&
                 weights.elements == s.experts * columns * depth / each_,
             "weights have another form");
+    packed_ = by_integers_ || (fused_ && bits_ == 4 && block_ % 16 == 0 && block_ <= 256);
+    if (packed_) pack(step, cores, s);
+    if (!by_tables_) return;
+    require(step.rule("table_product") == "binary32_tables_of_fours", "no native rule for this slot");
+    require(bits_ == 2 && (block_ == 32 || block_ == 64 || block_ == 128 || block_ == 256 || block_ == 512) &&
+                depth % block_ == 0,
+            "blocks of another length");
   }
 
-  int64_t shared_bytes() const { return round_up((weight_floats() + product_.matrix_numbers()) * 4, 64); }
-  int64_t worker_bytes() const { return round_up(2 * (depth_ / 8 + 1) * 8, 64) + product_.worker_bytes(); }
+  bool packs(size_t input) const {
+    return packed_ && (input == input_ || input == input_ + kLayerScale || input == input_ + kLayerPoint);
+  }
+  // For up to `rows` rows.
+  int64_t scratch_bytes(int threads, int64_t rows) const {
+    int64_t most = 0;
+    for (const auto* products : {&single_, &several_}) {
+      if (!products->empty()) most = std::max(most, products->front()->scratch_bytes(threads, rows));
+    }
+    if (packed_) return most;
+    if (by_tables_) return rows * table_bytes() + threads * point_floats() * 4;
+    return shared_bytes() + threads * worker_bytes();
+  }
 
   // `count` rows that lie side by side. False where a result is no finite number.
-  bool run(const Run& run, int64_t expert, const float* rows, int64_t count, float* out, uint8_t* shared,
-           uint8_t* own) const {
-    auto* weights = reinterpret_cast<float*>(shared);
-    float* packed = weights + weight_floats();
+  bool run(const Run& run, int64_t expert, const float* rows, int64_t count, float* out, uint8_t* shared) const {
     const float* bias = nullptr;
     if (has_bias_) bias = reinterpret_cast<const float*>(run.inputs[input_ + kLayerBias]) + expert * columns_;
+    if (packed_) {
+      const auto& products = count == 1 && !single_.empty() ? single_ : several_;
+      return products[expert]->run({run.pool, rows, count, bias, out, shared});
+    }
+    if (by_tables_) return look_up(run, expert, rows, count, bias, out, shared);
+    uint8_t* own = shared + shared_bytes();
+    auto* weights = reinterpret_cast<float*>(shared);
+    float* packed = weights + weight_floats();
     std::atomic<bool> finite{true};
     run.pool.parallel(product_.panels(), [&](int64_t p, int worker) {
       uint8_t* scratch = own + worker * worker_bytes();
@@ -120,7 +147,84 @@ class ExpertLayer {
     return true;
   }
 
+  int64_t shared_bytes() const { return round_up((weight_floats() + product_.matrix_numbers()) * 4, 64); }
+  int64_t worker_bytes() const { return round_up(2 * (depth_ / 8 + 1) * 8, 64) + product_.worker_bytes(); }
   int64_t weight_floats() const { return bits_ > 0 ? columns_ * depth_ : 0; }
+
+  // Every expert's product with blocks, as if it were a step of its own.
+  void pack(const Step& step, const CoreSet& cores, const ExpertSizes& s) {
+    Operand a, weights = step.input(input_), scales = step.input(input_ + kLayerScale), points, out;
+    require(weights.constant != nullptr && scales.constant != nullptr, "weights are computed");
+    a.type = out.type = Type::f32;
+    a.shape = {1, depth_}, a.elements = depth_, a.row_stride = depth_ * 4;
+    out.shape = {1, columns_}, out.elements = columns_, out.row_stride = columns_ * 4;
+    weights.elements = columns_ * depth_ / each_, scales.elements = columns_ * blocks_;
+    Step product = step;
+    product.inputs = {&a, &weights, nullptr, nullptr, nullptr, &scales};
+    product.outputs = {&out};
+    product.integers["n"] = {columns_}, product.integers["k"] = {depth_};
+    product.integers["points_ignored"] = {0};
+    if (!by_integers_) product.rules.erase("block_product");
+    if (has_points_) {
+      points = step.input(input_ + kLayerPoint);
+      require(points.constant != nullptr, "zero points are computed");
+      points.elements = point_bytes_;
+      product.inputs.push_back(&points);
+    }
+    // One row has products of its own where these look at zero points.
+    const bool alone = by_integers_ && product.rule("block_product") == "binary32_8_lanes" && bits_ == 4;
+    for (int64_t expert = 0; expert < s.experts; ++expert) {
+      if (alone) single_.push_back(make_block_rows(product, true, cores));
+      several_.push_back(make_block_rows(product, false, cores));
+      const auto on = [](Operand& operand, int64_t bytes) {
+        operand.constant = static_cast<const uint8_t*>(operand.constant) + bytes;
+      };
+      on(weights, weights.elements), on(scales, scales.elements * 4);
+      if (has_points_) on(points, point_bytes_);
+    }
+  }
+
+  int64_t group() const { return std::min<int64_t>(block_, 64); }
+  // Of a row, and of the zero points of a column.
+  int64_t table_bytes() const { return round_up(depth_ * 4 + 2 * (depth_ / group()) * 4, 64); }
+  int64_t point_floats() const { return round_up(blocks_, 16); }
+  rules::TablesOfFours tables(uint8_t* shared, int64_t row) const {
+    uint8_t* from = shared + row * table_bytes();
+    auto* scales = reinterpret_cast<float*>(from + depth_ * 4);
+    return {reinterpret_cast<int8_t*>(from), scales, scales + depth_ / group()};
+  }
+
+  bool look_up(const Run& run, int64_t expert, const float* rows, int64_t count, const float* bias, float* out,
+               uint8_t* shared) const {
+    std::atomic<bool> finite{true};
+    run.pool.parallel(count, [&](int64_t r, int) {
+      if (!rules::make_tables_of_fours(rows + r * depth_, depth_, group(), tables(shared, r))) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!finite.load(std::memory_order_relaxed)) return false;
+    const int64_t tasks = (columns_ + 15) / 16;
+    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+      auto* given = reinterpret_cast<float*>(shared + count * table_bytes()) + worker * point_floats();
+      for (int64_t n = task * 16; n < std::min(columns_, (task + 1) * 16); ++n) {
+        const uint8_t* column = run.inputs[input_] + (expert * columns_ + n) * depth_ / each_;
+        const auto* scales =
+            reinterpret_cast<const float*>(run.inputs[input_ + kLayerScale]) + (expert * columns_ + n) * blocks_;
+        for (int64_t b = 0; has_points_ && b < blocks_; ++b) {
+          const uint8_t* points = run.inputs[input_ + kLayerPoint] + expert * point_bytes_;
+          given[b] = static_cast<float>(part(points + n * ((blocks_ + each_ - 1) / each_), b));
+        }
+        for (int64_t r = 0; r < count; ++r) {
+          float& to = out[r * columns_ + n];
+          to = rules::row_by_tables(tables(shared, r), column, depth_, group(), block_, scales,
+                                    has_points_ ? given : nullptr);
+          if (bias != nullptr) to = to + bias[n];
+          if (!all_finite(&to, 1)) finite.store(false, std::memory_order_relaxed);
+        }
+      }
+    });
+    return finite.load(std::memory_order_relaxed);
+  }
 
   int part(const uint8_t* packed, int64_t i) const {
     return packed[i / each_] >> (i % each_ * bits_) & ((1 << bits_) - 1);
@@ -193,8 +297,11 @@ class ExpertLayer {
   size_t input_;
   int64_t depth_, columns_, bits_, block_, blocks_, each_ = 1, point_bytes_ = 0;
   int lanes_ = 16;
-  bool fused_, by_columns_, has_bias_ = false, has_points_ = false;
+  std::string way_;
+  bool fused_, by_columns_, by_integers_ = false, packed_ = false, by_tables_ = false, has_bias_ = false,
+                            has_points_ = false;
   FusedProduct product_;
+  std::vector<std::unique_ptr<BlockProductOfRows>> single_, several_;  // of every expert
 };
 
 class MixtureOfExperts final : public Kernel {
@@ -232,11 +339,11 @@ class MixtureOfExperts final : public Kernel {
   }
 
   std::string note() const override { return "two layers of each expert that is asked"; }
-  bool packs(size_t) const override { return false; }
+  bool packs(size_t input) const override { return first_.packs(input) || second_.packs(input); }
   bool tells_nan() const override { return true; }
   int64_t scratch_bytes(int threads) const override {
-    return choice_bytes() + row_bytes() + std::max(first_.shared_bytes(), second_.shared_bytes()) +
-           threads * std::max(first_.worker_bytes(), second_.worker_bytes());
+    return choice_bytes() + row_bytes() +
+           std::max(first_.scratch_bytes(threads, s_.rows), second_.scratch_bytes(threads, s_.rows));
   }
 
   void run(const Run& run) const override {
@@ -245,7 +352,6 @@ class MixtureOfExperts final : public Kernel {
     auto* given = reinterpret_cast<float*>(run.scratch + choice_bytes());
     float *outer = given + s_.rows * s_.hidden, *inner = outer + s_.rows * s_.outer, *made = inner + s_.rows * s_.inner;
     uint8_t* shared = run.scratch + choice_bytes() + row_bytes();
-    uint8_t* own = shared + std::max(first_.shared_bytes(), second_.shared_bytes());
     const auto* x = reinterpret_cast<const float*>(run.inputs[kExpertRows]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     std::fill_n(out, s_.rows * s_.hidden, 0.0f);
@@ -260,9 +366,9 @@ class MixtureOfExperts final : public Kernel {
         choice.places[found] = static_cast<int32_t>(place);
         std::memcpy(given + found++ * s_.hidden, x + place / k_ * s_.hidden, static_cast<size_t>(s_.hidden) * 4);
       }
-      if (!first_.run(run, expert, given, count, outer, shared, own)) throw Undefined();
+      if (!first_.run(run, expert, given, count, outer, shared)) throw Undefined();
       run.pool.parallel(count, [&](int64_t r, int) { activate(outer + r * s_.outer, inner + r * s_.inner); });
-      if (!all_finite(inner, count * s_.inner) || !second_.run(run, expert, inner, count, made, shared, own)) {
+      if (!all_finite(inner, count * s_.inner) || !second_.run(run, expert, inner, count, made, shared)) {
         throw Undefined();
       }
       for (int64_t r = 0; r < count; ++r) {
