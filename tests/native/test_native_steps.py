@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto
 
 import bittrue
 from operators import test_audio_spectrogram, test_mfcc, test_rfft2d
 from support.native import check_native, needs_native
+from support.onnx_models import HERE, single
 from support.strategies import seeds
 
 pytestmark = needs_native
@@ -59,3 +61,31 @@ def test_what_no_spectrum_is_finite_with(value: float) -> None:
     natively(test_rfft2d.model(x.shape, 4, 8), [x])
     natively(test_audio_spectrogram.model((96, 1), 8, 4, False), [x.reshape(96, 1)])
     natively(test_mfcc.model(x.shape, 1, 900, 5, 3), [x, np.array([4000], np.int32)])
+
+
+def _kind(dtype: type) -> int:
+    return int(TensorProto.DOUBLE if dtype is np.float64 else TensorProto.FLOAT)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 2), seeds, st.data())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lengths(dtype: type, shape: list[int], p: int, seed: int, data: st.DataObject) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+    x[np.abs(x) < 0.3] = 0
+    content, feed, *_ = single("LpNormalization", {"x": x}, [_kind(dtype)], {"axis": axis, "p": p})
+    natively(content, list(feed), HERE)
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.booleans(), seeds)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_statistics(dtype: type, shape: list[int], training: bool, seed: int) -> None:
+    """Given ones, and the batch's own."""
+    rng = np.random.default_rng(seed)
+    parts = {name: rng.standard_normal(shape[1]).astype(dtype) for name in ("scale", "bias", "mean", "variance")}
+    parts["variance"] = np.square(parts["variance"])
+    inputs = {"x": rng.standard_normal(shape).astype(dtype), **parts}
+    attributes = {"training_mode": 1, "momentum": 0.7} if training else {}
+    outputs = [_kind(dtype)] * (3 if training else 1)
+    content, feed, *_ = single("BatchNormalization", inputs, outputs, attributes, opset=15)
+    natively(content, list(feed), HERE)

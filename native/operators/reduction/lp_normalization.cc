@@ -93,12 +93,15 @@ class NormalizeReal final : public Kernel {
   NormalizedRows rows_;
 };
 
-// binary32_lanes: along any axis, sums in order; rows without a length become zeros.
+// binary32_lanes and binary64_running: along any axis, sums in order; rows without a length become zeros.
+template <class T>
 class NormalizeAlong final : public Kernel {
  public:
   explicit NormalizeAlong(const Step& step) : magnitudes_(step.integer("p", 1, 2) == 1) {
-    require_reals(step);
-    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
+    require_reals<T>(step);
+    constexpr bool kWide = sizeof(T) == 8;
+    require(step.rule("real_normalization") == (kWide ? "binary64_running" : "binary32_lanes"),
+            "no native rule for this slot");
     const Operand& in = step.input(0);
     require(in.elements > 0 && in.shape == step.output().shape, "there is nothing to do");
     const int64_t axis = step.integer("axis", 0, in.rank() - 1);
@@ -106,32 +109,32 @@ class NormalizeAlong final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const int64_t parts = (outer_ * inner_ + kTogether - 1) / kTogether;
     for_rows(run, parts, length_ * kTogether, [&](int64_t part, int) {
       // Several rows at once, whose sums do not wait for one another.
       const int64_t first = part * kTogether, count = std::min(kTogether, outer_ * inner_ - first);
       int64_t at[kTogether];
-      float sums[kTogether] = {};
+      T sums[kTogether] = {};
       for (int64_t r = 0; r < kTogether; ++r) {
         const int64_t row = std::min(first + r, outer_ * inner_ - 1);
         at[r] = row / inner_ * length_ * inner_ + row % inner_;
       }
       for (int64_t i = 0; i < length_; ++i) {
         for (int64_t r = 0; r < kTogether; ++r) {
-          const float x = in[at[r] + i * inner_];
+          const T x = in[at[r] + i * inner_];
           sums[r] += magnitudes_ ? std::fabs(x) : x * x;
         }
       }
       bool numbers = true;
       for (int64_t r = 0; r < count; ++r) {
-        const float length = magnitudes_ ? sums[r] : std::sqrt(sums[r]);
-        const float* x = in + at[r];
-        float* to = out + at[r];
+        const T length = magnitudes_ ? sums[r] : std::sqrt(sums[r]);
+        const T* x = in + at[r];
+        T* to = out + at[r];
         uint32_t odd = 0;
         for (int64_t i = 0; i < length_; ++i) {
-          const float share = length == 0.0f ? 0.0f : x[i * inner_] / length;
+          const T share = length == 0 ? T{0} : x[i * inner_] / length;
           odd |= share != share;
           to[i * inner_] = share;
         }
@@ -149,7 +152,10 @@ class NormalizeAlong final : public Kernel {
 
 std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
-  if (step.rules.count("real_normalization")) return std::make_unique<NormalizeAlong>(step);
+  if (step.rules.count("real_normalization")) {
+    if (type == Type::f64) return std::make_unique<NormalizeAlong<double>>(step);
+    return std::make_unique<NormalizeAlong<float>>(step);
+  }
   const std::string& rule = step.rule("normalize");
   if (type == Type::f32 && rule == "binary32_divide") return std::make_unique<NormalizeReal>(step);
   if (!is_8bit(type)) return nullptr;

@@ -1,5 +1,5 @@
-// layer_normalization, group_normalization, batch_normalization and mean_variance_normalization of real numbers, by the
-// slot `real_normalization`.
+// layer_normalization, group_normalization, batch_normalization, batch_training and mean_variance_normalization of real
+// numbers, by the slot `real_normalization`.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,8 +13,14 @@
 namespace bittrue {
 namespace {
 
-const float* reals(const Run& run, size_t input) { return reinterpret_cast<const float*>(run.inputs[input]); }
-float* results(const Run& run, size_t output) { return reinterpret_cast<float*>(run.outputs[output]); }
+template <class T = float>
+const T* reals(const Run& run, size_t input) {
+  return reinterpret_cast<const T*>(run.inputs[input]);
+}
+template <class T = float>
+T* results(const Run& run, size_t output) {
+  return reinterpret_cast<T*>(run.outputs[output]);
+}
 
 class LayerNormalization final : public Kernel {
  public:
@@ -209,49 +215,125 @@ class GroupNormalization final : public Kernel {
   float epsilon_ = 0;
 };
 
-// By given means and variances: a factor and an addend per channel of [batch, channels, inner].
-class GivenNormalization final : public Kernel {
- public:
-  explicit GivenNormalization(const Step& step) : line_(step.rule("real_normalization") == "binary32_lanes") {
-    require_reals(step);
-    require(line_ || step.rule("real_normalization") == "binary32_difference", "no native rule for this slot");
+// Rules by which numbers become lines: x factor + shift, of either width.
+template <class T>
+void require_lines(const Step& step, bool difference) {
+  constexpr bool kWide = std::is_same_v<T, double>;
+  const char* rule = difference ? "binary32_difference" : kWide ? "binary64_running" : "binary32_lanes";
+  require(step.rule("real_normalization") == rule && !(difference && kWide), "no native rule for this slot");
+}
+
+// [batch, channels, inner], and numbers per channel in the inputs behind.
+template <class T>
+struct Planes {
+  explicit Planes(const Step& step) {
+    require_reals<T>(step);
     const Operand& in = step.input(0);
     require(in.rank() >= 1 && in.elements > 0 && step.output().elements == in.elements, "there are no numbers");
-    channels_ = in.rank() > 1 ? in.shape[1] : 1;
-    planes_ = in.rank() > 1 ? in.shape[0] * channels_ : 1;
-    inner_ = in.elements / planes_;
+    channels = in.rank() > 1 ? in.shape[1] : 1;
+    count = in.rank() > 1 ? in.shape[0] * channels : 1;
+    inner = in.elements / count;
     for (size_t input = 1; input < 5; ++input) {
       const Operand& part = step.input(input);
-      require(part.type == Type::f32 && part.elements == channels_ && part.dense(), "no number per channel");
+      require(part.type == in.type && part.elements == channels && part.dense(), "no number per channel");
     }
-    epsilon_ = static_cast<float>(step.real("epsilon"));
+    epsilon = static_cast<T>(static_cast<float>(step.real("epsilon")));
+  }
+
+  int64_t channels = 1, count = 0, inner = 1;
+  T epsilon = 0;
+};
+
+// By given means and variances: a factor and an addend per channel.
+template <class T>
+class GivenNormalization final : public Kernel {
+ public:
+  explicit GivenNormalization(const Step& step)
+      : p_(step), line_(step.rule("real_normalization") != "binary32_difference") {
+    require_lines<T>(step, !line_);
   }
 
   void run(const Run& run) const override {
-    for_rows(run, planes_, inner_, [&](int64_t plane, int) {
-      const int64_t c = plane % channels_;
-      const float* in = reals(run, 0) + plane * inner_;
-      const float deviation = std::sqrt(reals(run, 4)[c] + epsilon_);
-      const float scale = reals(run, 1)[c], bias = reals(run, 2)[c], mean = reals(run, 3)[c];
-      float* out = results(run, 0) + plane * inner_;
+    for_rows(run, p_.count, p_.inner, [&](int64_t plane, int) {
+      const int64_t c = plane % p_.channels;
+      const T* in = reals<T>(run, 0) + plane * p_.inner;
+      const T deviation = std::sqrt(reals<T>(run, 4)[c] + p_.epsilon);
+      const T scale = reals<T>(run, 1)[c], bias = reals<T>(run, 2)[c], mean = reals<T>(run, 3)[c];
+      T* out = results<T>(run, 0) + plane * p_.inner;
       // Not with NaN among the parameters: which of several is kept depends on the order inside of vectors.
       if (line_) {
-        const float factor = 1.0f / deviation * scale, shift = bias - mean * factor;
+        const T factor = T{1} / deviation * scale, shift = bias - mean * factor;
         if (std::isnan(factor + shift)) return false;
-        for (int64_t i = 0; i < inner_; ++i) out[i] = in[i] * factor + shift;
+        for (int64_t i = 0; i < p_.inner; ++i) out[i] = in[i] * factor + shift;
       } else {
-        const float factor = scale / deviation;
+        const T factor = scale / deviation;
         if (std::isnan(factor + mean + bias)) return false;
-        for (int64_t i = 0; i < inner_; ++i) out[i] = factor * (in[i] - mean) + bias;
+        for (int64_t i = 0; i < p_.inner; ++i) out[i] = factor * (in[i] - mean) + bias;
       }
       return true;
     });
   }
 
  private:
+  Planes<T> p_;
   bool line_;
-  int64_t channels_ = 1, planes_ = 0, inner_ = 1;
-  float epsilon_ = 0;
+};
+
+// By the batch's own means and variances, which the given ones take in.
+template <class T>
+class OwnNormalization final : public Kernel {
+ public:
+  explicit OwnNormalization(const Step& step)
+      : p_(step), keep_(static_cast<T>(static_cast<float>(step.real("momentum")))) {
+    require_lines<T>(step, false);
+    const Operand& in = step.input(0);
+    require(in.rank() >= 2 && step.outputs.size() <= 5, "there are no channels");
+    outputs_ = step.outputs.size();
+    for (size_t output = 1; output < outputs_; ++output) {
+      const Operand& part = step.output(output);
+      require(part.type == in.type && part.elements == p_.channels && part.dense(), "no number per channel");
+    }
+  }
+
+  void run(const Run& run) const override {
+    const int64_t images = p_.count / p_.channels;
+    const auto count = static_cast<T>(images * p_.inner);
+    for_rows(run, p_.channels, images * p_.inner, [&](int64_t c, int) {
+      const auto plane = [&](int64_t image) { return (image * p_.channels + c) * p_.inner; };
+      const T* x = reals<T>(run, 0);
+      T mean = 0, spread = 0;
+      for (int64_t image = 0; image < images; ++image) {
+        const T* in = x + plane(image);
+        mean += packet_sum([in](int64_t i) { return in[i]; }, p_.inner, plane(image));
+      }
+      mean = mean / count;
+      for (int64_t image = 0; image < images; ++image) {
+        const T* in = x + plane(image);
+        spread += packet_sum([in, mean](int64_t i) { return (in[i] - mean) * (in[i] - mean); }, p_.inner, 0);
+      }
+      spread = spread / count;
+      const T inverse = std::sqrt(T{1} / (spread + p_.epsilon));
+      const T factor = inverse * reals<T>(run, 1)[c], shift = reals<T>(run, 2)[c] - mean * factor;
+      const T running[4] = {reals<T>(run, 3)[c] * keep_ + mean * (T{1} - keep_),
+                            reals<T>(run, 4)[c] * keep_ + spread * (T{1} - keep_), mean, inverse};
+      bool numbers = !std::isnan(factor + shift);
+      for (size_t output = 1; output < outputs_; ++output) {
+        numbers = numbers && !std::isnan(running[output - 1]);
+        results<T>(run, output)[c] = running[output - 1];
+      }
+      for (int64_t image = 0; image < images && numbers; ++image) {
+        const T* in = x + plane(image);
+        T* out = results<T>(run, 0) + plane(image);
+        for (int64_t i = 0; i < p_.inner; ++i) out[i] = in[i] * factor + shift;
+      }
+      return numbers;
+    });
+  }
+
+ private:
+  Planes<T> p_;
+  T keep_;
+  size_t outputs_ = 1;
 };
 
 // Rows of the elements along any axes, which are gathered first: neither scaled nor shifted.
@@ -318,7 +400,13 @@ class MomentNormalization final : public Kernel {
 std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet& cores) {
   if (step.rules.count("range_normalization")) return make_ranged_normalization(step, cores);
   if (step.rules.count("affine_scale")) return make_affine_normalization(step);
-  return std::make_unique<GivenNormalization>(step);
+  if (step.input(0).type == Type::f64) return std::make_unique<GivenNormalization<double>>(step);
+  return std::make_unique<GivenNormalization<float>>(step);
+}
+
+std::unique_ptr<Kernel> make_batch_training(const Step& step, const CoreSet&) {
+  if (step.input(0).type == Type::f64) return std::make_unique<OwnNormalization<double>>(step);
+  return std::make_unique<OwnNormalization<float>>(step);
 }
 
 std::unique_ptr<Kernel> make_group_normalization(const Step& step, const CoreSet&) {
@@ -335,6 +423,7 @@ std::unique_ptr<Kernel> make_moment_normalization(const Step& step, const CoreSe
 }
 
 BITTRUE_OPERATOR(batch_normalization, make_batch_normalization)
+BITTRUE_OPERATOR(batch_training, make_batch_training)
 BITTRUE_OPERATOR(group_normalization, make_group_normalization)
 BITTRUE_OPERATOR(layer_normalization, make_layer_normalization)
 BITTRUE_OPERATOR(mean_variance_normalization, make_moment_normalization)
