@@ -1,6 +1,7 @@
 // rotary_embedding: pairs of numbers turned by the rule binary32_fused_vectors.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core/kernel.h"
 #include "core/share.h"
@@ -31,7 +32,14 @@ class RotaryEmbedding final : public Kernel {
             "the shapes do not fit");
     known_ = cos.elements / (turned_ / 2);
     positions_ = step.has_input(kPositions), lengths_ = step.has_input(kPastLengths);
-    if (positions_) {
+    streams_ = step.list("streams");
+    for (const int64_t stream : streams_) require(stream >= 0 && stream < kStreams, "positions have another form");
+    if (!streams_.empty()) {
+      const Operand& positions = step.input(kPositions);
+      require(static_cast<int64_t>(streams_.size()) == turned_ / 2 && !counts_ && positions.type == Type::s64 &&
+                  positions.dense() && positions.elements == kStreams * batch_ * length_,
+              "positions have another form");
+    } else if (positions_) {
       const Operand& positions = step.input(kPositions);
       require(positions.type == Type::s64 && positions.dense() &&
                   positions.elements == (counts_ ? positions.elements : batch_ * length_) && positions.elements > 0,
@@ -44,24 +52,33 @@ class RotaryEmbedding final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes(int threads) const override { return interleaved_ ? 0 : threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override { return gathered() ? threads * worker_bytes() : 0; }
 
   void run(const Run& run) const override {
-    for (int64_t b = 0; b < batch_; ++b) {
-      for (int64_t s = 0; s < length_; ++s) {
-        const int64_t position = position_of(run, b, s);
-        if (position < 0 || position >= known_) throw Undefined();
-      }
+    const int64_t streams = streams_.empty() ? 1 : kStreams;
+    for (int64_t place = 0; place < streams * batch_ * length_; ++place) {
+      const int64_t position = position_of(run, place / length_, place % length_);
+      if (position < 0 || position >= known_) throw Undefined();
     }
     const auto* x = reinterpret_cast<const float*>(run.inputs[kRotated]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const bool small = batch_ * length_ * heads_ * size_ < kSmall;
     run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
-      const int64_t b = task / length_, s = task % length_, at = position_of(run, b, s) * (turned_ / 2);
-      const float *cos = reinterpret_cast<const float*>(run.inputs[kCos]) + at,
-                  *sin = reinterpret_cast<const float*>(run.inputs[kSin]) + at;
-      auto* both = reinterpret_cast<float*>(run.scratch + (interleaved_ ? 0 : worker * worker_bytes()));
-      if (!interleaved_) std::copy_n(sin, turned_ / 2, std::copy_n(cos, turned_ / 2, both));
+      const int64_t b = task / length_, s = task % length_, pairs = turned_ / 2, at = position_of(run, b, s) * pairs;
+      const auto* cos = reinterpret_cast<const float*>(run.inputs[kCos]);
+      const auto* sin = reinterpret_cast<const float*>(run.inputs[kSin]);
+      auto* both = reinterpret_cast<float*>(run.scratch + (gathered() ? worker * worker_bytes() : 0));
+      if (streams_.empty()) {
+        cos += at, sin += at;
+        if (!interleaved_) std::copy_n(sin, pairs, std::copy_n(cos, pairs, both));
+      } else {
+        // Each pair has one of several positions.
+        for (int64_t i = 0; i < pairs; ++i) {
+          const int64_t own = position_of(run, streams_[i] * batch_ + b, s) * pairs + i;
+          both[i] = cos[own], both[pairs + i] = sin[own];
+        }
+        cos = both, sin = both + pairs;
+      }
       for (int64_t n = 0; n < heads_; ++n) {
         const int64_t place = (by_heads_ ? (b * heads_ + n) * length_ + s : task * heads_ + n) * size_;
         const int64_t turned = n < turned_heads_ ? turned_ : 0;
@@ -76,6 +93,9 @@ class RotaryEmbedding final : public Kernel {
  private:
   static constexpr int64_t kSmall = 20000;  // numbers
   static constexpr int64_t kPairs = 64;     // that are turned at once
+  static constexpr int64_t kStreams = 3;    // of positions
+
+  bool gathered() const { return !interleaved_ || !streams_.empty(); }
 
   int64_t position_of(const Run& run, int64_t b, int64_t s) const {
     if (positions_) {
@@ -130,6 +150,7 @@ class RotaryEmbedding final : public Kernel {
 
   RealTaps taps_;
   int64_t batch_ = 0, length_ = 0, heads_ = 0, size_ = 0, turned_ = 0, turned_heads_ = 0, known_ = 0;
+  std::vector<int64_t> streams_;  // of every pair; none: there is one
   bool interleaved_ = false, by_heads_ = false, counts_ = false, positions_ = false, lengths_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "operators/core/registry.h"
 #include "operators/core/sizes.h"
 #include "operators/layers/fused_product.h"
+#include "operators/layers/single_rows.h"
 
 namespace bittrue {
 namespace {
@@ -122,8 +123,10 @@ class LinearAttention final : public Kernel {
         decays_(step.integer("decays", 0, 1) != 0),
         rated_(step.integer("rated", 0, 1) != 0) {
     require(fused_ || step.rule("state_step") == "binary32_in_turn", "no native rule for this slot");
-    // Larger states are products of matrices by another rule.
-    require(fused_ ? size_ % kLanes == 0 && size_ <= kMostFused : size_ * value_size_ < 4096, "states are large");
+    require(!fused_ || (size_ % kLanes == 0 && size_ <= kMostFused), "states are large");
+    // These are matrices that rows are multiplied by.
+    large_ = !fused_ && size_ * value_size_ >= 4096;
+    require(!large_ || step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(batch_ <= 1 << 20 && length_ <= 1 << 20, "the operands are very large");
     readers_ = heads_ / value_heads_;
     require(readers_ > 0 ? heads_ % value_heads_ == 0 : value_heads_ % heads_ == 0, "heads do not fit together");
@@ -177,6 +180,7 @@ class LinearAttention final : public Kernel {
   // A row times the state.
   void times(const float* row, const float* state, float* to) const {
     std::fill_n(to, value_size_, 0.0f);
+    if (large_) return add_fours(row, state, value_size_, size_, value_size_, to);
     for (int64_t k = 0; k < size_; ++k) {
       for (int64_t v = 0; v < value_size_; ++v) to[v] += row[k] * state[k * value_size_ + v];
     }
@@ -297,7 +301,7 @@ class LinearAttention final : public Kernel {
   bool fused_;
   int64_t batch_, length_, heads_, key_heads_, value_heads_, size_, value_size_;
   float scale_;
-  bool given_, decays_, rated_;
+  bool given_, decays_, rated_, large_ = false;
   int64_t readers_ = 1, decay_size_ = 1, rates_ = 1;
 };
 
