@@ -5,6 +5,7 @@
 #include "operators/elementwise/polynomial_function.h"
 #include "operators/elementwise/real_loops.h"
 
+#include <cmath>
 #include <limits>
 
 #include "arithmetic/elementary.h"
@@ -48,7 +49,13 @@ std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, boo
     if (rule == "binary32_of_exponentials") {
       return make_map<float, float>(step, [](float x) { return 1.0f / (1.0f + arithmetic::exp(-x)); });
     }
-    require(rule == "binary32_elementary", "no native rule for this slot");
+    if (rule == "binary32_by_library" && !tanh) {
+      return make_map<float, float>(step, [](float x) {
+        const float power = arithmetic::exp(-std::fabs(x));
+        return (x >= 0.0f ? 1.0f : power) / (1.0f + power);
+      });
+    }
+    require(rule == "binary32_elementary" || rule == "binary32_by_library", "no native rule for this slot");
     if (tanh) return make_map<float, float>(step, [](float x) { return arithmetic::tanh(x); });
     return make_map<float, float>(step, [](float x) { return arithmetic::logistic(x); });
   }

@@ -32,6 +32,11 @@ std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
 
 // max(x, 0) + log(1 + e^-|x|)
 std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet& cores) {
+  if (step.rule("real_function") == "binary32_log_of_sum") {
+    require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+    return make_map<float, float>(
+        step, [](float x) { return (x > 0 ? x : 0.0f) + arithmetic::log(arithmetic::exp(x > 0 ? -x : x) + 1.0f); });
+  }
   require_single_operations(step);
   const auto rest = [](float x) {
     if (x != x) return x + x;

@@ -10,6 +10,7 @@
 
 #include "core/core_set.h"
 #include "core/kernel.h"
+#include "core/share.h"
 #include "operators/core/rescaling.h"
 #include "operators/recurrent/lstm.h"
 #include "rules/gate.h"
