@@ -12,6 +12,7 @@ from onnx import TensorProto
 
 import bittrue
 from operators import test_audio_spectrogram, test_mfcc, test_rfft2d
+from support import attention_models, contributed_models, wide_models
 from support.native import check_native, needs_native
 from support.onnx_models import HERE, single
 from support.strategies import seeds
@@ -89,3 +90,37 @@ def test_statistics(dtype: type, shape: list[int], training: bool, seed: int) ->
     outputs = [_kind(dtype)] * (3 if training else 1)
     content, feed, *_ = single("BatchNormalization", inputs, outputs, attributes, opset=15)
     natively(content, list(feed), HERE)
+
+
+GENERATORS = {**attention_models.GENERATORS, **contributed_models.GENERATORS, **wide_models.GENERATORS}
+# Random models of these are worked on natively, whatever they ask for, and what stays with the reference of some.
+GENERATED: dict[str, set[str]] = {
+    "EngramGate": set(),
+    "GroupQueryAttention": set(),
+    "HyperConnectionPostMix, HyperConnectionPreMix": set(),
+    "LinearAttention": set(),
+    "LinearAttentionGate": set(),
+    "MRotaryEmbedding": set(),
+    "MaxpoolWithMask": set(),
+    "NGramHashMapping, VarlenNGramHashMapping": {"there are no tokens"},
+    "NGramRepeatBlock": set(),
+    "ScaledSiLU": set(),
+}
+
+
+@pytest.mark.skipif(HERE.endswith("@aarch64"), reason="rules of another processor")
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated(name: str, request: pytest.FixtureRequest) -> None:
+    ran = 0
+    for number in range(12):
+        content, feeds, *_ = GENERATORS[name](np.random.default_rng([request.config.option.seed, number]))
+        try:
+            session = bittrue.load(content).prepare(HERE, executor="reference")
+            expected = session.trace(*feeds)
+        except bittrue.BittrueError:
+            continue
+        missing = set(bittrue.load(content).prepare(HERE, executor="native").missing.values())
+        assert missing <= {*GENERATED[name], "its results hold no elements"}
+        check_native(session, [feeds], expected, threads=(1, 3))
+        ran += not missing
+    assert ran

@@ -101,8 +101,9 @@ class Attention final : public Kernel {
     half_ = rule == "whole_rows_of_halves";
     whole_ = half_ || rule == "whole_rows", inverse_ = rule == "binary32_blocks_by_inverse";
     require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
-    require(step.real("cap") == 0.0 && step.integer("smooth", 0, 1) == 0 && !step.has_input(kSink),
-            "scores that are capped, or sinks");
+    cap_ = static_cast<float>(step.real("cap")), sinks_ = step.has_input(kSink);
+    smooth_ = step.integer("smooth", 0, 1) != 0;
+    require(cap_ == 0.0f || (whole_ && cap_ > 0.0f), "blocks of capped scores");
     require(step.integer("cache_bits") == 0 && step.text("cache") != "sliding", "a cache of integers, or of a window");
     require(step.outputs.size() <= 3, "scores are asked for");
     batch_ = step.integer("batch"), queries_ = step.integer("queries"), fresh_ = step.integer("new");
@@ -119,6 +120,9 @@ class Attention final : public Kernel {
     window_ = step.integer("window"), begins_ = step.integer("first", 0, 1) != 0;
     const std::string& cache = step.text("cache");
     stacked_ = cache == "stacked", placed_ = cache == "placed";
+    require(!(sinks_ || smooth_) || (whole_ && placed_), "sinks of blocks");
+    require(!sinks_ || (step.input(kSink).type == Type::f32 && step.input(kSink).elements == heads_),
+            "sinks have another form");
     place_heads(step);
     place_masks(step);
     check_cache(step);
@@ -394,7 +398,7 @@ class Attention final : public Kernel {
                           head.n * addition_.head + row * addition_.row + from * addition_.key;
       for (int64_t t = 0; t < count; ++t) scores[t] += added[t * addition_.key];
     }
-    if (begins_with_mask_ || placed_ || (!masked_ && !causal_)) return;
+    if ((begins_with_mask_ && cap_ == 0.0f) || placed_ || (!masked_ && !causal_)) return;
     hiding(run, head, row, from, count, begin);
     for (int64_t t = 0; t < count; ++t) scores[t] += begin[t];
   }
@@ -469,6 +473,24 @@ class Attention final : public Kernel {
     return product * std::max(std::fabs(scale_), 1.0f) < kFar;
   }
 
+  // Scores that no limit is above; false where one is not finite.
+  bool limit(float* scores, int64_t count) const {
+    if (cap_ == 0.0f) return true;
+    for (int64_t t = 0; t < count; ++t) scores[t] = arithmetic::tanh(scores[t] / cap_) * cap_;
+    return store(scores, count);
+  }
+
+  // The softmax of scores, in which a sink may take part that has no value; false where it may be no number.
+  bool weigh(const Run& run, const Head& head, const float* scores, float* weights, int64_t count) const {
+    if (!sinks_ && !smooth_) return softmax_.row(scores, weights, count, lanes_);
+    const float sink = sinks_ ? reinterpret_cast<const float*>(run.inputs[kSink])[head.n] : 0.0f;
+    const float largest = std::max(softmax_.largest(scores, count), sink);
+    const float sum = softmax_.powers(scores, weights, count, largest, lanes_) + arithmetic::exp(sink - largest);
+    const float by = 1.0f / sum;
+    for (int64_t t = 0; t < count; ++t) weights[t] *= by;
+    return all_finite(&sink, 1) && all_finite(&by, 1) && all_finite(weights, count);
+  }
+
   bool whole_rows(const Run& run, const Head& head) const {
     const Rows own = rows_of(head.scratch);
     const FusedProduct scores = this->scores(head.keys), sums = this->sums(head.keys);
@@ -486,7 +508,8 @@ class Attention final : public Kernel {
         take(run, query_, head.b, head.n, row + r, own.q + r * size_);
         if (begins) blind[r] = begin_row(run, head, row + r, own.begin + r * head.keys);
       }
-      const Addend begin{begins ? own.begin : nullptr, head.keys, 1};
+      // Masks are added to capped scores.
+      const Addend begin{begins && cap_ == 0.0f ? own.begin : nullptr, head.keys, 1};
       if (!score(scores.within(size_, shown), own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores,
                  own.products) ||
           !store(own.scores, count * head.keys)) {
@@ -495,13 +518,14 @@ class Attention final : public Kernel {
       for (int64_t r = 0; r < count; ++r) {
         float *line = own.scores + r * head.keys, *weights = own.weights + r * head.keys;
         int64_t first = 0, end = later ? std::min(head.keys, head.before + row + r + 1) : head.keys;
+        if (!limit(line, end)) return false;
         hide(run, head, row + r, 0, end, line, own.begin);
         if (placed_) seen(head, row + r, first, end);
         std::fill(weights, weights + first, 0.0f);
         std::fill(weights + end, weights + head.keys, 0.0f);
         if (blind[r]) {
           std::fill(weights, weights + head.keys, 0.0f);
-        } else if (end > first && !softmax_.row(line + first, weights + first, end - first, lanes_)) {
+        } else if (end > first && !weigh(run, head, line + first, weights + first, end - first)) {
           return false;
         }
         if (!store(weights, head.keys)) return false;
@@ -684,7 +708,8 @@ class Attention final : public Kernel {
   bool gives_cache_ = false, added_ = false, masked_ = false, ends_ = false, starts_ = false;
   int64_t batch_ = 0, queries_ = 0, fresh_ = 0, past_ = 0, keys_ = 0, heads_ = 0, key_heads_ = 0, size_ = 0;
   int64_t value_size_ = 0, window_ = -1, columns_ = 0;
-  float scale_ = 1.0f, mask_value_ = 0.0f, lowest_ = kLowest;
+  bool sinks_ = false, smooth_ = false;
+  float scale_ = 1.0f, mask_value_ = 0.0f, lowest_ = kLowest, cap_ = 0.0f;
   int lanes_ = 16;
   Heads query_, key_, value_;
   Spread addition_, mask_;
