@@ -18,9 +18,9 @@ _PRODUCT = real_product.RULES["binary32_fused_blocks"]
 _SOFTMAX = real_softmax.RULES["binary32_polynomial_16_lanes"]
 
 
-def _head(queries: int, size: int) -> Head:
+def _head(queries: int, size: int, keys: int = 90) -> Head:
     rng = np.random.default_rng(1)
-    q, k, v = (rng.standard_normal((n, size)).astype(np.float32) for n in (queries, 90, 90))
+    q, k, v = (rng.standard_normal((n, size)).astype(np.float32) for n in (queries, keys, keys))
     return Head(q, k, v, 0.25)
 
 
@@ -36,8 +36,8 @@ def test_rules_are_near_real_numbers(name: str, queries: int) -> None:
 
 
 def test_attention_rules_are_told_apart() -> None:
-    """A single query has ways of its own."""
-    heads = [_head(5, 700), _head(1, 700)]
+    """A single query has ways of its own; sums of several blocks meet each other."""
+    heads = [_head(5, 700), _head(1, 700), _head(20, 300, 900)]
     found = {
         name: [rule.apply(head, _PRODUCT, _SOFTMAX).result for head in heads] for name, rule in attention.RULES.items()
     }
@@ -66,11 +66,12 @@ def test_products_of_a_cache_are_near_real_numbers(name: str, size: int, scaled:
 def test_products_of_a_cache_are_told_apart() -> None:
     rng = np.random.default_rng(4)
     q, cache = rng.standard_normal((3, 64)).astype(np.float32), rng.integers(-128, 128, (7, 64)).astype(np.float32)
-    eight, sixteen = (
-        cached_product.RULES[name].scores(q, cache, np.full(1, 0.1, np.float32), False, np.float32(1))
-        for name in ("binary32_8_lanes", "binary32_16_lanes")
-    )
-    assert not np.array_equal(eight, sixteen)
+    found = [
+        rule.scores(q, cache, np.full(1, 0.1, np.float32), False, np.float32(1))
+        for rule in cached_product.RULES.values()
+    ]
+    for one, other in combinations(found, 2):
+        assert not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(("bits", "scales"), [(8, 1), (8, 8), (4, 1), (4, 8)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from ..arithmetic import elementary
+from ..arithmetic.floats import fused_multiply_add
 from ..records import dataclass, field
 from .real_product import Layout, RealProductRule
 from .real_softmax import RealSoftmaxRule
@@ -147,8 +149,17 @@ def _hide(head: Head, scores: np.ndarray, rows: slice, keys: slice) -> None:
     scores[(places < first) | (places >= end)] = _LOWEST
 
 
+def _multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, joined: bool) -> np.ndarray:
+    return fused_multiply_add(a, b, c) if joined else np.asarray(a * b + c)
+
+
 def _in_blocks(
-    head: Head, product: RealProductRule, softmax: RealSoftmaxRule, inverse: bool, upon_zeros: bool = False
+    head: Head,
+    product: RealProductRule,
+    softmax: RealSoftmaxRule,
+    inverse: bool,
+    joined: bool,
+    upon_zeros: bool = False,
 ) -> Attended:
     assert softmax.powers is not None
     by_rows, by_keys = block_sizes(head.q.shape[1], head.v.shape[1])
@@ -172,7 +183,7 @@ def _in_blocks(
             powers = np.where(seen, powers, np.float32(0))
             if at:
                 factor = np.where(seen, elementary.exp(before - largest), _ONE)
-                sums = np.where(seen, factor * sums + sum_of, sums)
+                sums = np.where(seen, _multiply_add(factor, sums, sum_of, joined), sums)
                 total = np.where(seen, total * factor, total)
             else:
                 sums = np.where(seen, sum_of, sums)
@@ -181,18 +192,18 @@ def _in_blocks(
     return Attended(result)
 
 
-def _one_query(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
-    """Products in 8 lanes, the elements that are left one by one; values are added up in order; nothing is fused."""
+def _one_query(head: Head, softmax: RealSoftmaxRule, joined: bool) -> Attended:
+    """Products in 8 lanes, the elements that are left one by one; values are added up in order; `joined`: all fused."""
     assert softmax.powers is not None
     size = head.q.shape[1]
     lanes: np.ndarray = np.zeros((head.k.shape[0], 8), np.float32)
     for i in range(0, size // 8 * 8, 8):
-        lanes = lanes + head.q[0, i : i + 8] * head.k[:, i : i + 8]
+        lanes = _multiply_add(head.q[0, i : i + 8], head.k[:, i : i + 8], lanes, joined)
     pairs = lanes[:, 0::2] + lanes[:, 1::2]
     fours = pairs[:, 0::2] + pairs[:, 1::2]
     total = fours[:, 0] + fours[:, 1]
     for i in range(size // 8 * 8, size):
-        total = total + head.q[0, i] * head.k[:, i]
+        total = _multiply_add(head.q[0, i], head.k[:, i], total, joined)
     scores = (total * np.float32(head.scale))[None]
     scores = _with_additions(scores, head.added, slice(None), slice(None))
     _hide(head, scores, slice(0, 1), slice(0, head.k.shape[0]))
@@ -202,25 +213,27 @@ def _one_query(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -
         return Attended(result)
     powers, sums = softmax.powers(scores - largest)
     for power, value in zip(powers[0], head.v, strict=True):
-        result = result + power * value
+        result = _multiply_add(power, value, result, joined)
     return Attended(result * (_ONE / sums if sums[0, 0] > 0 else np.float32(0)))
 
 
-def _blocks(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
+def _blocks(head: Head, product: RealProductRule, softmax: RealSoftmaxRule, joined: bool = False) -> Attended:
     with np.errstate(all="ignore"):
-        return _in_blocks(head, product, softmax, False)
+        return _in_blocks(head, product, softmax, False, joined)
 
 
-def _blocks_of_all(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
+def _blocks_of_all(head: Head, product: RealProductRule, softmax: RealSoftmaxRule, joined: bool = False) -> Attended:
     with np.errstate(all="ignore"):
-        return _in_blocks(head, product, softmax, True, upon_zeros=True)
+        return _in_blocks(head, product, softmax, True, joined, upon_zeros=True)
 
 
-def _blocks_by_inverse(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
+def _blocks_by_inverse(
+    head: Head, product: RealProductRule, softmax: RealSoftmaxRule, joined: bool = False
+) -> Attended:
     with np.errstate(all="ignore"):
         if head.q.shape[0] == 1:
-            return _one_query(head, product, softmax)
-        return _in_blocks(head, product, softmax, True)
+            return _one_query(head, softmax, joined)
+        return _in_blocks(head, product, softmax, True, joined)
 
 
 RULES: dict[str, AttentionRule] = {
@@ -251,4 +264,16 @@ RULES: dict[str, AttentionRule] = {
         "keys at once: products in 8 lanes, values added up in order, nothing fused",
         "a runtime's operators of transformers for x86-64 with 1 MiB of second-level cache, read; verified by running",
     ),
+    **{
+        f"{name}_joined": AttentionRule(
+            partial(apply, joined=True),
+            f"{name} with one rounding of every product and the sum that it enters",
+            "a runtime's operators of transformers for aarch64, read; verified by running",
+        )
+        for name, apply in (
+            ("binary32_blocks", _blocks),
+            ("binary32_blocks_of_all_queries", _blocks_of_all),
+            ("binary32_blocks_by_inverse", _blocks_by_inverse),
+        )
+    },
 }

@@ -90,6 +90,35 @@ def _sums(
     return np.asarray(total if scaled or begin is not None else total * scales)
 
 
+def _scores_of_rows(q: np.ndarray, k: np.ndarray, scales: np.ndarray, _: bool, factor: np.float32) -> np.ndarray:
+    """Fours take turns between four sets of lanes; those without three partners, and then single ones, go to the
+    first.
+    """
+    numbers = k * scales
+    sets = np.zeros((4, q.shape[0], k.shape[0], 4), np.float32)
+    whole = k.shape[1] // 4
+    for i in range(whole):
+        which, part = i % 4 if i < whole // 4 * 4 else 0, slice(i * 4, (i + 1) * 4)
+        sets[which] = fused_multiply_add(q[:, None, part], numbers[None, :, part], sets[which])
+    lanes = (sets[0] + sets[1]) + (sets[2] + sets[3])
+    total = (lanes[..., 0] + lanes[..., 1]) + (lanes[..., 2] + lanes[..., 3])
+    for i in range(whole * 4, k.shape[1]):
+        total = fused_multiply_add(q[:, i : i + 1], numbers[:, i], total)
+    return np.asarray(factor * total)
+
+
+def _sums_of_rows(
+    weights: np.ndarray, v: np.ndarray, scales: np.ndarray, _: bool, begin: np.ndarray | None
+) -> np.ndarray:
+    """Key after key. One scale multiplies the finished sum where there is nothing to begin with."""
+    last = begin is None and scales.size == 1
+    numbers = v if last else v * scales
+    total = np.zeros((weights.shape[0], v.shape[1]), np.float32) if begin is None else begin
+    for t in range(v.shape[0]):
+        total = fused_multiply_add(weights[:, t : t + 1], numbers[t], total)
+    return np.asarray(total * scales if last else total)
+
+
 RULES: dict[str, CachedProductRule] = {
     "binary32_8_lanes": CachedProductRule(
         partial(_scores, 8),
@@ -106,5 +135,13 @@ RULES: dict[str, CachedProductRule] = {
         "and of 4 bits with one scale fma(f32(q k), s, sum); o = fma(w, v, o), with a scale per column, or 4 bits, "
         "fma(f32(w v), s, o)",
         "a runtime's kernels of quantized caches for x86-64 with AVX-512 VNNI, read; verified by running",
+    ),
+    "binary32_4_lanes": CachedProductRule(
+        _scores_of_rows,
+        _sums_of_rows,
+        "scores: lane = fma(q, f32(k s), lane) in four sets of 4 lanes, added as ((0 + 1) + (2 + 3)), then by "
+        "neighbours, times the factor; sums: o = fma(w, f32(v s), o) key by key; one scale fma(w, v, o) from 0 on and "
+        "last times s",
+        "a runtime's kernels of quantized caches for aarch64, read; verified by running",
     ),
 }

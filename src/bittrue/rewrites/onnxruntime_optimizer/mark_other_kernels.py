@@ -29,7 +29,7 @@ _SINCE = {
     "Relu": 6,
 }
 # Operators that join products and sums, and what becomes a difference of two products.
-_JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd")
+_JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd", "QEmbedLayerNormalization")
 _NOTE = (
     "ONNX Runtime has other kernels on aarch64 (for binary16, {}), which are not reproduced: what {}"
     " of this graph's nodes and those behind them give may differ from the runtime's in bits"
