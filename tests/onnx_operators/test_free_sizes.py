@@ -285,3 +285,27 @@ def test_a_branch_by_sizes_that_the_runtime_computes() -> None:
     plan = _check(13, "float[batch, 40, 6, 6]", "float[k, l, m, n]", nodes, constants, (2, 40, 6, 6))
     assert any(step.operator == "if" for step in plan.steps)
     assert DIVIDED not in plan.notes
+
+
+@needs_measured
+@pytest.mark.parametrize("part", [8, 32, 100])
+def test_a_constant_of_as_many_rows_as_a_quotient_of_free_sizes(part: int) -> None:
+    """Sizes near each other have the same quotient, which is no size of the file (YOLOS, its positions resized)."""
+    nodes = (
+        "s = Shape(x) high = Gather(s, last) parts = Div(high, part) count = Unsqueeze(parts, nought)"
+        " sizes = Concat<axis=0>(width, count) grown = Expand(column, sizes)"
+        " q = QuantizeLinear(grown, hundredth, zero) d = DequantizeLinear(q, hundredth, zero)"
+        " turned = Transpose<perm=[1, 0]>(d) a = QuantizeLinear(turned, hundredth, zero)"
+        " b = DequantizeLinear(a, hundredth, zero) result = Relu(b)"
+    )
+    constants: _Constants = {
+        "last": np.int64(1),
+        "part": np.int64(part),
+        "nought": [0],
+        "width": [_WIDTH],
+        "hundredth": np.float32(0.01),
+        "zero": np.uint8(128),
+        **_normals(("column", (_WIDTH, 1))),
+    }
+    for high in (64, 96) if part < 64 else (200, 300):
+        _check(17, "float[batch, high]", "float[k, l]", nodes, constants, (2, high))

@@ -49,7 +49,8 @@ Peek = Callable[[int], "np.ndarray | None"]
 # For free sizes, in pairs: small ones that broadcast with nothing by chance, then larger ones, since windows may not
 # fit into these; at last two that most sizes divide which a file keeps beside free ones.
 _SIZES = ((2, 3), (64, 65), (1000, 1001), (120, 240))
-# More than windows step at once, in all layers together: so far apart, other sizes have other numbers of windows.
+# More than windows step at once, in all layers together: so far apart, other sizes have other numbers of windows. Its
+# square is more than sizes are divided by.
 _FAR = 65
 
 
@@ -318,8 +319,12 @@ class Declared:
             try:
                 some = self._walk(size)
                 settled = _common(some, self._walk(other) if free else some)
-                if free and _loses_sizes(graph, settled):
+                lossy = free and _loses_values(graph, some, settled)
+                if free and (lossy or _loses_sizes(graph, settled)):
                     settled = _agreed(settled, self._walk(size + _FAR))
+                if lossy:
+                    with contextlib.suppress(ResourceError):
+                        settled = _agreed(settled, self._walk(size + _FAR * _FAR))
             except ResourceError:
                 break  # larger ones do not fit either
             found = settled if len(settled.shapes) > len(found.shapes) else found
@@ -471,6 +476,20 @@ def _loses_sizes(graph: Graph, settled: Settled) -> bool:
             shape = () if index is None else settled.shapes.get(index, ())
             if any(len(one) == len(shape) and one.count(-1) < shape.count(-1) for one in results):
                 return True
+    return False
+
+
+def _loses_values(graph: Graph, some: _State, settled: Settled) -> bool:
+    """Whether a node computes the same from values that differ, as the eighth part of sizes that are near each other."""
+    for node in graph.nodes:
+        if (
+            settled.values.keys().isdisjoint(node.outputs)
+            or (operator := find(node.operator)) is None
+            or operator.moves
+        ):
+            continue
+        if any(index in some.values and index not in settled.values for index in node.inputs if index is not None):
+            return True
     return False
 
 
