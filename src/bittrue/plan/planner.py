@@ -480,7 +480,7 @@ def _loses_sizes(graph: Graph, settled: Settled) -> bool:
 
 
 def _loses_values(graph: Graph, some: _State, settled: Settled) -> bool:
-    """Whether a node computes the same from values that differ, as the eighth part of sizes that are near each other."""
+    """Whether a node computes the same from values that differ, as parts of sizes near each other."""
     for node in graph.nodes:
         if (
             settled.values.keys().isdisjoint(node.outputs)
