@@ -52,7 +52,7 @@ class RotaryEmbedding final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes(int threads) const override { return gathered() ? threads * worker_bytes() : 0; }
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
 
   void run(const Run& run) const override {
     const int64_t streams = streams_.empty() ? 1 : kStreams;
@@ -64,25 +64,26 @@ class RotaryEmbedding final : public Kernel {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const bool small = batch_ * length_ * heads_ * size_ < kSmall;
     run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
-      const int64_t b = task / length_, s = task % length_, pairs = turned_ / 2, at = position_of(run, b, s) * pairs;
+      const int64_t b = task / length_, s = task % length_, pairs = turned_ / 2;
       const auto* cos = reinterpret_cast<const float*>(run.inputs[kCos]);
       const auto* sin = reinterpret_cast<const float*>(run.inputs[kSin]);
-      auto* both = reinterpret_cast<float*>(run.scratch + (gathered() ? worker * worker_bytes() : 0));
+      auto* both = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      // Cosines, then sines, or one beside the other.
+      const int64_t step = interleaved_ ? 2 : 1, sines = interleaved_ ? 1 : pairs;
       if (streams_.empty()) {
-        cos += at, sin += at;
-        if (!interleaved_) std::copy_n(sin, pairs, std::copy_n(cos, pairs, both));
+        const int64_t at = position_of(run, b, s) * pairs;
+        for (int64_t i = 0; i < pairs; ++i) both[step * i] = cos[at + i], both[sines + step * i] = sin[at + i];
       } else {
         // Each pair has one of several positions.
         for (int64_t i = 0; i < pairs; ++i) {
           const int64_t own = position_of(run, streams_[i] * batch_ + b, s) * pairs + i;
-          both[i] = cos[own], both[pairs + i] = sin[own];
+          both[step * i] = cos[own], both[sines + step * i] = sin[own];
         }
-        cos = both, sin = both + pairs;
       }
       for (int64_t n = 0; n < heads_; ++n) {
         const int64_t place = (by_heads_ ? (b * heads_ + n) * length_ + s : task * heads_ + n) * size_;
         const int64_t turned = n < turned_heads_ ? turned_ : 0;
-        if (turned > 0 && interleaved_) turn_neighbours(x + place, cos, sin, out + place);
+        if (turned > 0 && interleaved_) turn_neighbours(x + place, both, both + turned_, out + place);
         if (turned > 0 && !interleaved_) turn_halves(x + place, both, both + turned_, out + place);
         if (turned == size_) continue;
         std::memcpy(out + place + turned, x + place + turned, static_cast<size_t>(size_ - turned) * 4);
@@ -92,10 +93,7 @@ class RotaryEmbedding final : public Kernel {
 
  private:
   static constexpr int64_t kSmall = 20000;  // numbers
-  static constexpr int64_t kPairs = 64;     // that are turned at once
   static constexpr int64_t kStreams = 3;    // of positions
-
-  bool gathered() const { return !interleaved_ || !streams_.empty(); }
 
   int64_t position_of(const Run& run, int64_t b, int64_t s) const {
     if (positions_) {
@@ -127,24 +125,24 @@ class RotaryEmbedding final : public Kernel {
     }
   }
 
-  void turn_neighbours(const float* x, const float* cos, const float* sin, float* out) const {
+  // The same of pairs side by side, where a cosine and a sine of `factors` are next to each other, too.
+  void turn_neighbours(const float* x, const float* factors, float* twice, float* out) const {
     // Behind the last vector of 8, all pairs but the first one are not fused.
     const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
-    for (int64_t begin = 0; begin < fused; begin += kPairs) {
-      const int64_t count = std::min(kPairs, fused - begin);
-      const float *from = x + 2 * begin, *c = cos + begin, *s = sin + begin;
-      float first[kPairs], last[kPairs], one[kPairs], two[kPairs];
-      for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i], last[i] = from[2 * i + 1];
-      for (int64_t i = 0; i < count; ++i) one[i] = -(last[i] * s[i]), two[i] = last[i] * c[i];
-      const float* firsts = first;
-      taps_(&firsts, &c, 1, count, one);
-      taps_(&firsts, &s, 1, count, two);
-      for (int64_t i = 0; i < count; ++i) out[2 * (begin + i)] = one[i], out[2 * (begin + i) + 1] = two[i];
+    prepare_neighbours(x, factors, fused, twice, out);
+    const float* firsts = twice;
+    taps_(&firsts, &factors, 1, 2 * fused, out);
+    for (int64_t i = 2 * fused; i < turned_; i += 2) {
+      out[i] = x[i] * factors[i] - x[i + 1] * factors[i + 1];
+      out[i + 1] = x[i] * factors[i + 1] + x[i + 1] * factors[i];
     }
-    for (int64_t i = fused; i < pairs; ++i) {
-      const float one = x[2 * i], two = x[2 * i + 1];
-      out[2 * i] = one * cos[i] - two * sin[i];
-      out[2 * i + 1] = one * sin[i] + two * cos[i];
+  }
+  static void prepare_neighbours(const float* x, const float* factors, int64_t pairs, float* __restrict first,
+                                 float* __restrict second) {
+    for (int64_t i = 0; i < 2 * pairs; i += 2) {
+      const float one = x[i], two = x[i + 1];
+      first[i] = one, first[i + 1] = one;
+      second[i] = -(two * factors[i + 1]), second[i + 1] = two * factors[i];
     }
   }
 

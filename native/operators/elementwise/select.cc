@@ -57,11 +57,20 @@ void select_row(const uint8_t* condition, const T* chosen, const T* other, T* ou
 // Which of the two tensors gives its zeros without their signs.
 enum class Unsigned { none, chosen, other };
 
+// Without comparisons of numbers, which the baseline's vectors lack for 64 bits.
 template <class T>
 void drop_signs(const uint8_t* condition, int64_t stride, T* out, int64_t count, bool chosen) {
-  for (int64_t i = 0; i < count; ++i) {
-    const bool dropped = (condition[i * stride] != 0) == chosen && static_cast<T>(out[i] << 1) == 0;
-    out[i] = dropped ? T{0} : out[i];
+  constexpr int kTop = 8 * sizeof(T) - 1;
+  const auto drop = [&](int64_t i, int64_t place) {
+    const T magnitude = static_cast<T>(out[i] << 1);
+    const T nonzero = static_cast<T>(static_cast<T>(magnitude | static_cast<T>(T{0} - magnitude)) >> kTop);
+    const T kept = static_cast<T>(nonzero | static_cast<T>((condition[place] != 0) != chosen));
+    out[i] = static_cast<T>(out[i] & static_cast<T>(T{0} - kept));
+  };
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) drop(i, i);
+  } else {
+    for (int64_t i = 0; i < count; ++i) drop(i, i * stride);
   }
 }
 
