@@ -208,9 +208,9 @@ class TensorReader:
             raise InvalidModelError("BT-QUANT-COUNT", message, place=place, advice=CONVERT_AGAIN)
         self._file.spend_bytes(scales.nbytes + zero_points.nbytes, place)
         scales, zero_points = _aligned(scales), _aligned(zero_points)
-        wide = (zero_points < -(2**31)) | (zero_points >= 2**31)
-        if wide.any():
-            worst = int(wide.argmax())
+        least, most = _ends(zero_points)
+        if least < -(2**31) or most >= 2**31:
+            worst = int(((zero_points < -(2**31)) | (zero_points >= 2**31)).argmax())
             raise InvalidModelError(
                 "BT-QUANT-ZERO-POINT",
                 f"zero_point[{worst}] is {int(zero_points[worst])}, which does not fit the 32 bits that kernels keep",
@@ -227,10 +227,10 @@ class TensorReader:
     ) -> None:
         """Scales are finite and positive; 0 passes for channels of constants that hold nothing but zeros."""
         scales = quantization.scales
-        good = np.isfinite(scales) & (scales > 0)
-        if good.all():
+        least, most = _ends(scales)
+        if least > 0 and most < math.inf:  # NaN is neither
             return
-        dead = scales == 0
+        good, dead = np.isfinite(scales) & (scales > 0), scales == 0
         if quantization.axis is not None and data is not None and (good | dead).all():
             # Converters write this for channels whose weights were all pruned away; any scale means the same there.
             values = unpack_integers(data, data_type(dtype), math.prod(shape)) if data_type(dtype).is_packed else data
@@ -321,6 +321,13 @@ def _sparse_error(place: str) -> UnsupportedError:
         place=place,
         advice="convert the model without sparsity, or densify it",
     )
+
+
+def _ends(numbers: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest of some numbers, NaN where one is; most tensors have one."""
+    if numbers.size == 1:
+        return (numbers.item(),) * 2
+    return numbers.min().item(), numbers.max().item()
 
 
 def _aligned(values: np.ndarray) -> np.ndarray:
