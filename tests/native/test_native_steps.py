@@ -14,7 +14,7 @@ import bittrue
 from operators import test_audio_spectrogram, test_mfcc, test_rfft2d
 from support import attention_models, contributed_models, wide_models
 from support.native import check_native, needs_native
-from support.onnx_models import HERE, single
+from support.onnx_models import HERE, MICROSOFT, single
 from support.strategies import seeds
 
 pytestmark = needs_native
@@ -92,9 +92,27 @@ def test_statistics(dtype: type, shape: list[int], training: bool, seed: int) ->
     natively(content, list(feed), HERE)
 
 
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.booleans(), st.booleans(), seeds)
+def test_averages_of_bytes(sizes: list[int], last: bool, padded: bool, seed: int) -> None:
+    """Over one to three axes, channels first and last."""
+    rng = np.random.default_rng(seed)
+    channels, kernel = int(rng.integers(1, 40)), [int(rng.integers(1, size + 1)) for size in sizes]
+    shape = (2, *sizes, channels) if last else (2, channels, *sizes)
+    scales = {"xs": np.float32(0.1), "xz": np.uint8(3), "ys": np.float32(0.08), "yz": np.uint8(7)}
+    inputs = {"x": rng.integers(0, 256, shape).astype(np.uint8), **scales}
+    attributes = {"kernel_shape": kernel, "channels_last": int(last), "count_include_pad": int(rng.integers(2))}
+    if padded:
+        attributes["pads"] = [*([1 if one > 1 else 0 for one in kernel]), *([0] * len(kernel))]
+    content, feed, *_ = single(
+        "QLinearAveragePool", inputs, [TensorProto.UINT8], attributes, domain=MICROSOFT, constants=list(scales)
+    )
+    natively(content, list(feed), HERE)
+
+
 GENERATORS = {**attention_models.GENERATORS, **contributed_models.GENERATORS, **wide_models.GENERATORS}
 # Random models of these are worked on natively, whatever they ask for, and what stays with the reference of some.
 GENERATED: dict[str, set[str]] = {
+    "BranchwiseRMSNorm": set(),
     "EngramGate": set(),
     "GroupQueryAttention": set(),
     "HyperConnectionPostMix, HyperConnectionPreMix": set(),
@@ -104,6 +122,7 @@ GENERATED: dict[str, set[str]] = {
     "MaxpoolWithMask": set(),
     "NGramHashMapping, VarlenNGramHashMapping": {"there are no tokens"},
     "NGramRepeatBlock": set(),
+    "Normalizations": set(),
     "ScaledSiLU": set(),
 }
 

@@ -1,10 +1,10 @@
-// Averages of summands of 8-bit integers with channels last: binary32 sums in the order of the taps.
+// Averages of summands of 8-bit integers: binary32 sums in the order of the taps.
 #include <algorithm>
 #include <cstring>
 
 #include "core/share.h"
-#include "operators/core/window.h"
 #include "operators/pooling/pools.h"
+#include "operators/pooling/window_axes.h"
 
 namespace bittrue {
 namespace {
@@ -13,14 +13,12 @@ constexpr int64_t kParallelAverages = 40000;
 
 class QuantizedAverage final : public Kernel {
  public:
-  explicit QuantizedAverage(const Step& step) : window_(read_window(step)) {
+  explicit QuantizedAverage(const Step& step) : w_(step) {
     const bool codes = step.rule("affine_average") == "codes_binary32_even";
     require((codes || step.rule("affine_average") == "binary32_in_order_even") && step.integer("late", 0, 1) == 0,
             "no native rule for this slot");
-    require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
     const Operand &in = step.input(0), &out = step.output();
-    require(is_8bit(in.type) && in.type == out.type && in.dense() && out.dense() && window_.in_c == window_.out_c,
-            "no native kernel for these types");
+    require(is_8bit(in.type) && in.type == out.type, "no native kernel for these types");
     flip_ = flip_of(in.type);
     require(step.integer("low") == -flip_ && step.integer("high") == 255 - flip_, "the clamp is not the type's range");
     if (codes) {
@@ -30,9 +28,9 @@ class QuantizedAverage final : public Kernel {
     }
     padding_counts_ = step.text("counted") == "taps";
     require(padding_counts_ || step.text("counted") == "inside", "no native count");
-    require(window_.filter_h <= 65536 && window_.filter_w <= 65536, "a window is too large");
+    for (const WindowAxis& axis : w_.axes) require(axis.taps <= 65536, "a window is too large");
     // Sums of integers are exact in binary32 up to 2^24.
-    require(!codes || window_.taps() <= (1 << 24) / 255, "a window is too large for exact sums");
+    require(!codes || w_.taps() <= (1 << 24) / 255, "a window is too large for exact sums");
     find_line();
   }
 
@@ -40,21 +38,19 @@ class QuantizedAverage final : public Kernel {
   std::string note() const override { return line_ ? "sums of rows" : "sums of looked-up rows"; }
 
   void run(const Run& run) const override {
-    const int64_t rows = window_.batch * window_.out_h;
+    const int64_t lines = w_.lines(), rows = w_.planes * lines, columns = w_.w().out;
     const auto row = [&](int64_t task, int worker) {
       auto* sums = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
-      const int64_t n = task / window_.out_h, y = task % window_.out_h;
-      for (int64_t x = 0; x < window_.out_w; ++x) {
-        one(run.inputs[0] + n * window_.in_h * window_.in_w * window_.in_c, y, x, sums,
-            run.outputs[0] + (task * window_.out_w + x) * window_.in_c);
+      const int64_t z = task % lines / w_.h().out, y = task % w_.h().out;
+      for (int64_t x = 0; x < columns; ++x) {
+        one(run.inputs[0] + task / lines * w_.plane(), z, y, x, sums, run.outputs[0] + (task * columns + x) * w_.inner);
       }
     };
-    run.pool.parallel(
-        rows, rows * window_.out_w * window_.in_c * window_.taps() < kParallelAverages ? 1 : run.pool.threads(), row);
+    run.pool.parallel(rows, rows * columns * w_.inner * w_.taps() < kParallelAverages ? 1 : run.pool.threads(), row);
   }
 
  private:
-  int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
+  int64_t worker_bytes() const { return round_up(w_.inner * 4, 64); }
 
   void read_scales(const Step& step) {
     const Array &values = step.array("values"), &scale = step.array("output_scale");
@@ -83,26 +79,18 @@ class QuantizedAverage final : public Kernel {
     }
   }
 
-  void one(const uint8_t* image, int64_t y, int64_t x, float* sums, uint8_t* out) const {
-    const int64_t channels = window_.in_c;
+  void one(const uint8_t* image, int64_t z, int64_t y, int64_t x, float* sums, uint8_t* out) const {
+    const int64_t channels = w_.inner;
     std::fill(sums, sums + channels, 0.0f);
-    int64_t inside = 0;
-    for (int64_t i = 0; i < window_.filter_h; ++i) {
-      const int64_t line = y * window_.stride_h - window_.pad_top + i * window_.dilation_h;
-      if (line < 0 || line >= window_.in_h) continue;
-      for (int64_t j = 0; j < window_.filter_w; ++j) {
-        const int64_t column = x * window_.stride_w - window_.pad_left + j * window_.dilation_w;
-        if (column < 0 || column >= window_.in_w) continue;
-        ++inside;
-        const uint8_t* tap = image + (line * window_.in_w + column) * channels;
-        if (line_) {
-          for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<float>(tap[c] - origin_) * slope_;
-        } else {
-          for (int64_t c = 0; c < channels; ++c) sums[c] += values_[tap[c]];
-        }
+    w_.each_tap(image, z, y, x, [&](const uint8_t* tap) {
+      if (line_) {
+        for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<float>(tap[c] - origin_) * slope_;
+      } else {
+        for (int64_t c = 0; c < channels; ++c) sums[c] += values_[tap[c]];
       }
-    }
-    const auto count = static_cast<float>(padding_counts_ ? window_.taps() : inside);
+    });
+    const auto count =
+        static_cast<float>(padding_counts_ ? w_.taps() : w_.d().inside(z) * w_.h().inside(y) * w_.w().inside(x));
     const float low = static_cast<float>(-flip_), high = static_cast<float>(255 - flip_);
     const float scale = scale_, zero_point = zero_point_;
     const int32_t flip = flip_;
@@ -120,7 +108,7 @@ class QuantizedAverage final : public Kernel {
     }
   }
 
-  Window window_;
+  WindowAxes w_;
   float values_[256];
   float scale_ = 1, zero_point_ = 0, slope_ = 0;
   int32_t flip_ = 0, origin_ = 0;

@@ -11,8 +11,8 @@ bool needs_any_average(const Step& step) {
   const Type type = step.input(0).type;
   if (step.rules.count("average") == 0 || !(is_8bit(type) || type == Type::s16 || type == Type::s32)) return false;
   const auto lies_apart = [&](const char* key) { return step.integers.count(key) != 0 && step.integer(key) > 1; };
-  return type == Type::s32 || step.integer("channels_last", 0, 1) == 0 || step.text("counted") != "inside" ||
-         lies_apart("dilation_h") || lies_apart("dilation_w");
+  return type == Type::s32 || step.input(0).rank() != 4 || step.integer("channels_last", 0, 1) == 0 ||
+         step.text("counted") != "inside" || lies_apart("dilation_h") || lies_apart("dilation_w");
 }
 
 std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
@@ -26,11 +26,11 @@ std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores
   if (step.rules.count("rescale") || step.rules.count("mean")) return nullptr;  // scales of this run
   if (needs_any_average(step)) return make_average_of_any(step);
   if (step.rules.count("window_levels")) return make_average_of_levels(step);
+  if (step.rules.count("affine_average")) return make_affine_average(step);
   if (step.integer("channels_last", 0, 1) == 0) {
     return step.rules.count("real_sum") ? make_average_of_planes(step, cores) : nullptr;
   }
   if (step.rules.count("real_sum")) return nullptr;
-  if (step.rules.count("affine_average")) return make_affine_average(step);
   if (step.rules.count("window_average")) return make_scaled_average(step, cores);
   return make_average_of_pixels(step, cores);
 }

@@ -154,6 +154,111 @@ class WideLayerNormalization final : public Kernel {
   size_t outputs_ = 0;
 };
 
+// Scales and biases are broadcast over the rows: sums in binary64 in order, by the mean of squares; or, of `branches`, squares
+// in order, times the inverse deviation and the scale.
+template <class T>
+class SpreadLayerNormalization final : public Kernel {
+ public:
+  explicit SpreadLayerNormalization(const Step& step) : branches_(step.text("kind") == "branches") {
+    require_reals<T>(step);
+    constexpr bool kWide = sizeof(T) == 8;
+    require(step.rule("real_normalization") == (kWide ? "binary64_running" : "binary32_lanes") &&
+                (step.text("kind") == "broadcast" || (branches_ && !kWide)),
+            "no native rule for this slot");
+    const Operand& in = step.input(0);
+    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+    for (int64_t i = axis; i < in.rank(); ++i) count_ *= in.shape[i];
+    require(in.elements > 0 && step.output().elements == in.elements, "there are no rows");
+    rows_ = in.elements / count_;
+    centred_ = step.integer("centred", 0, 1) == 1;
+    require(!branches_ || (!centred_ && !step.has_input(2)), "no native form");
+    epsilon_ = static_cast<float>(step.real("epsilon"));
+    for (size_t input = 1; input < 3; ++input) {
+      if (input == 1 || step.has_input(input)) parts_.emplace_back(in, step.input(input), axis);
+    }
+    for (size_t i = 1; i < step.outputs.size(); ++i) {
+      const Operand& one = step.output(i);
+      require(i < 3 && one.type == Type::f32 && one.elements == rows_ && one.dense(), "no number per row");
+      outputs_ = i;
+    }
+  }
+
+  void run(const Run& run) const override {
+    for_rows(run, rows_, count_, [&](int64_t row, int) {
+      const T *in = reals<T>(run, 0) + row * count_, *scale = reals<T>(run, 1);
+      T* out = results<T>(run, 0) + row * count_;
+      float mean = 0.0f, inverse = 0.0f;
+      if (branches_) {
+        T squares = in[0] * in[0];
+        for (int64_t i = 1; i < count_; ++i) squares = squares + in[i] * in[i];
+        const T by = T{1} / std::sqrt(squares / static_cast<T>(count_) + static_cast<T>(epsilon_));
+        inverse = static_cast<float>(by);
+        for (int64_t i = 0; i < count_; ++i) out[i] = in[i] * by * parts_[0].of(scale, row, i);
+      } else {
+        const double middle = centred_ ? sum(in, false) / static_cast<double>(count_) : 0.0;
+        const double squares = sum(in, true) / static_cast<double>(count_), epsilon = static_cast<double>(epsilon_);
+        const double deviation = std::sqrt(centred_ ? squares - middle * middle + epsilon : squares + epsilon);
+        mean = static_cast<float>(middle), inverse = static_cast<float>(1.0 / deviation);
+        const T* bias = parts_.size() > 1 ? reals<T>(run, 2) : nullptr;
+        for (int64_t i = 0; i < count_; ++i) {
+          double number = (static_cast<double>(in[i]) - middle) / deviation;
+          number = number * static_cast<double>(parts_[0].of(scale, row, i));
+          if (centred_) number = number + (bias == nullptr ? 0.0 : static_cast<double>(parts_[1].of(bias, row, i)));
+          out[i] = static_cast<T>(number);
+        }
+      }
+      if (outputs_ > 0) results(run, 1)[row] = mean;
+      if (outputs_ > 1) results(run, 2)[row] = inverse;
+      bool numbers = !std::isnan(mean) && !std::isnan(inverse);
+      for (int64_t i = 0; i < count_; ++i) numbers = numbers && !std::isnan(out[i]);
+      return numbers;
+    });
+  }
+
+ private:
+  // Where an operand's numbers of rows and of their places lie.
+  struct Part {
+    Part(const Operand& whole, const Operand& part, int64_t axis) {
+      require(part.type == whole.type && part.dense() && part.rank() <= whole.rank(), "an operand has another form");
+      int64_t stride = 1;
+      std::vector<int64_t> strides(whole.shape.size(), 0);
+      for (int i = part.rank() - 1, j = whole.rank() - 1; i >= 0; --i, --j) {
+        require(part.shape[i] == 1 || part.shape[i] == whole.shape[j], "an operand has another form");
+        strides[j] = part.shape[i] == 1 ? 0 : stride;
+        stride *= part.shape[i];
+      }
+      rows = places = {0};
+      for (int i = 0; i < whole.rank(); ++i) {
+        std::vector<int64_t>& table = i < axis ? rows : places;
+        std::vector<int64_t> longer;
+        for (const int64_t place : table) {
+          for (int64_t k = 0; k < whole.shape[i]; ++k) longer.push_back(place + k * strides[i]);
+        }
+        table = std::move(longer);
+      }
+    }
+    T of(const T* numbers, int64_t row, int64_t place) const { return numbers[rows[row] + places[place]]; }
+
+    std::vector<int64_t> rows, places;
+  };
+
+  double sum(const T* in, bool squared) const {
+    const auto number = [&](int64_t i) {
+      const auto x = static_cast<double>(in[i]);
+      return squared ? x * x : x;
+    };
+    double total = number(0);
+    for (int64_t i = 1; i < count_; ++i) total = total + number(i);
+    return total;
+  }
+
+  bool branches_, centred_ = false;
+  int64_t count_ = 1, rows_ = 0;
+  float epsilon_ = 0;
+  size_t outputs_ = 0;
+  std::vector<Part> parts_;
+};
+
 // Rows are groups of channels, or one channel each (`instance`); scale and bias have a number per channel or per group.
 class GroupNormalization final : public Kernel {
  public:
@@ -162,7 +267,7 @@ class GroupNormalization final : public Kernel {
     require(step.rule("real_normalization") == "binary32_lanes" && (instance_ || step.text("kind") == "group"),
             "no native rule for this slot");
     const Operand& in = step.input(0);
-    require(in.rank() >= 3 && in.elements > 0 && step.output().elements == in.elements, "there are no rows");
+    require(in.rank() >= 2 && in.elements > 0 && step.output().elements == in.elements, "there are no rows");
     groups_ = step.integer("groups", 1, in.shape[1]);
     require(in.shape[1] % groups_ == 0, "channels do not fall into groups");
     channels_ = in.shape[1] / groups_;
@@ -414,6 +519,11 @@ std::unique_ptr<Kernel> make_group_normalization(const Step& step, const CoreSet
 }
 
 std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
+  const std::string& kind = step.text("kind");
+  if (kind == "broadcast" || kind == "branches") {
+    if (step.input(0).type == Type::f64) return std::make_unique<SpreadLayerNormalization<double>>(step);
+    return std::make_unique<SpreadLayerNormalization<float>>(step);
+  }
   if (step.input(0).type == Type::f64) return std::make_unique<WideLayerNormalization>(step);
   return std::make_unique<LayerNormalization>(step, cores);
 }
