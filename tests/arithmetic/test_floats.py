@@ -132,6 +132,23 @@ def test_fused_multiply_add() -> None:
     assert floats.fused_multiply_add(a, b, c).tolist() == expected
 
 
+def test_fused_multiply_add_of_binary16() -> None:
+    """Against fractions, where sums cancel, where they are subnormal, and where they leave the range."""
+    rng = np.random.default_rng(10)
+    a, b = (
+        np.clip(rng.standard_normal(4000) * 2.0 ** rng.integers(-20, 14, 4000), -65504, 65504).astype(np.float16)
+        for _ in range(2)
+    )
+    with np.errstate(all="ignore"):
+        c = (-a.astype(np.float64) * b * rng.choice([1, 0.5, 1 + 2.0**-9, -0.3, 1e-3], 4000)).astype(np.float16)
+    c = np.where(np.isfinite(c), c, np.float16(65504))
+    expected = [exact.fused_multiply_add_16(*map(float, v)) for v in zip(a, b, c, strict=True)]
+    found = floats.fused_multiply_add_16(a, b, c)
+    assert found.tolist() == expected
+    assert np.isinf(found).any()
+    assert (np.abs(found) < 2.0**-14).any()
+
+
 def test_fused_multiply_add_of_binary64() -> None:
     """Against fractions, where sums cancel, where they are subnormal, and where parts leave the range."""
     rng = np.random.default_rng(9)

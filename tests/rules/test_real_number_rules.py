@@ -7,6 +7,7 @@ real_softmax that round once.
 from __future__ import annotations
 
 import math
+import struct
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
@@ -448,10 +449,58 @@ def test_normalization_by_a_difference_rounds_every_operation() -> None:
     same(rule.by_given(x, scale, bias, mean, variance, float(epsilon)), expected)
 
 
+def _half_products(case: str) -> tuple[list[np.ndarray | None], float, float, Layout]:
+    a, b = (
+        np.float32(numbers(seed, shape, 2).astype(np.float16)) for seed, shape in ((11, (9, 2729)), (12, (2729, 5)))
+    )
+    c = {"column": (9, 1), "row": (5,), "nothing": None}[case.split()[0]]
+    added = None if c is None else np.float32(numbers(13, c, 2).astype(np.float16))
+    alpha, beta = (0.3, 0.7) if "factors" in case else (1.0, 1.0)
+    return [a, b, added], alpha, beta, Layout(turned_b="turned" in case)
+
+
+@pytest.mark.parametrize("case", ["nothing", "row", "row turned", "column", "row factors", "nothing turned factors"])
+def test_products_of_binary16_by_scalars(case: str) -> None:
+    """Every operation by itself, on Python's numbers: struct rounds to binary16."""
+    (a, b, c), alpha, beta, layout = _half_products(case)
+    assert a is not None
+    assert b is not None
+
+    def half(x: float) -> float:
+        return float(struct.unpack("<e", struct.pack("<e", x))[0])
+
+    def chain(m: int, n: int, terms: range, fused: bool, begin: float) -> float:
+        total = begin
+        for k in terms:
+            product = float(a[m, k]) * float(b[k, n])
+            total = half(total + (product if fused else half(product)))
+        return total
+
+    found = real_product.RULES["binary16_fused_or_in_turn"].apply(a, b, c, alpha, beta, layout)
+    start = np.zeros((9, 5)) if c is None else np.broadcast_to(c, (9, 5)).astype(float)
+    for m, n in ((0, 0), (7, 4), (8, 4), (3, 4), (5, 2)):
+        if case in ("nothing", "row"):
+            expected = chain(m, n, range(2729), True, float(start[m, n]))
+        else:
+            expected = half(float(start[m, n]) * half(beta)) if beta != 1 else float(start[m, n])
+            for first, end in ((0, 912), (912, 1824), (1824, 2729)):
+                if n == 4 and m < 8:
+                    whole = first + (end - first) // 8 * 8
+                    even, odd = (chain(m, n, range(first + one, whole, 2), False, 0.0) for one in (0, 1))
+                    part = chain(m, n, range(whole, end), False, half(even + odd))
+                else:
+                    part = chain(m, n, range(first, end), False, 0.0)
+                expected = half(expected + half(part * half(alpha)))
+        assert found[m, n] == expected, (m, n)
+    alike = real_product.RULES["binary16_fused_chain"].apply(a, b, c, 1.0, 1.0, layout)
+    assert np.array_equal(alike, found) == (case in ("nothing", "row"))
+
+
 def _answers(slot: str, rule: Any) -> bytes:
     if slot == "real_product":
-        lanes = Layout(fused_lanes=True)
-        results = (rule.apply(numbers(1, (m, 1100)), numbers(2, (1100, 7)), None, 1.0, 1.0, lanes) for m in (1, 3))
+        lanes, turned = Layout(fused_lanes=True), Layout(turned_b=True)
+        ways = ((1, lanes), (3, lanes), (3, turned))
+        results = (rule.apply(numbers(1, (m, 1100)), numbers(2, (1100, 7)), None, 1.0, 1.0, way) for m, way in ways)
         return b"".join(result.tobytes() for result in results)
     if slot == "real_sum":
         rows = numbers(3, (20, 50))

@@ -338,7 +338,10 @@ def test_extremes_are_told_apart(sign: int) -> None:
         for rule in extreme.RULES.values()
         if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
     ]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 6
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 7
+    zeros, where = np.float32([[0.0, -0.0], [-0.0, 0.0]] * 2), np.array([False, False, True, True])
+    of_vectors = [rule.apply(zeros, sign, where).tobytes() for rule in extreme.RULES.values() if rule.in_vectors]
+    assert len({*of_vectors}) == len(of_vectors) == 3
     one_by_one = extreme.RULES["last_in_vectors"].apply
     for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
         kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)

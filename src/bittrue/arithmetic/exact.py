@@ -394,6 +394,17 @@ def fused_multiply_add_64(a: float, b: float, c: float) -> float:
         return math.inf if total > 0 else -math.inf
 
 
+def fused_multiply_add_16(a: float, b: float, c: float) -> float:
+    """See floats.fused_multiply_add_16; finite arguments."""
+    total = Fraction(a) * Fraction(b) + Fraction(c)
+    lowest = Fraction(1, 2**24)
+    unit = lowest
+    while abs(total) >= 2**11 * unit:
+        unit *= 2
+    found = float(nearest(total / unit, "even") * unit)
+    return math.copysign(math.inf if abs(found) > 65504 else abs(found), total)
+
+
 def add_to_odd(a: float, b: float) -> float:
     """a + b of finite numbers: the neighbour with an odd last bit where the sum is no binary64 number."""
     total = Fraction(a) + Fraction(b)

@@ -1,6 +1,7 @@
 """Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
 
 from .graph import (
+    HALF_KERNEL,
     UNREPRODUCED,
     Attribute,
     Graph,
@@ -16,6 +17,7 @@ from .types import DATA_TYPES, DataType, data_type
 
 __all__ = [
     "DATA_TYPES",
+    "HALF_KERNEL",
     "UNREPRODUCED",
     "Attribute",
     "DataType",

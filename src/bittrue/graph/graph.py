@@ -151,6 +151,8 @@ def unpack_integers(packed: np.ndarray, dtype: DataType, count: int) -> np.ndarr
 
 # Attribute of nodes whose results may differ from the runtime's in bits, whatever their rows say.
 UNREPRODUCED = "unreproduced"
+# Attribute of nodes for which the runtime has a kernel of binary16 numbers that it does not have on every processor.
+HALF_KERNEL = "half_kernel"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..graph import UNREPRODUCED, Attribute, Graph, Node, Tensor, data_type, pack_integers
+from ..graph import HALF_KERNEL, UNREPRODUCED, Attribute, Graph, Node, Tensor, data_type, pack_integers
 from ..operators import find
 from ..records import replace
 from . import Shapes
@@ -21,7 +21,7 @@ class Editor:
     """Nodes and tensors of one graph, open for changes; `finish` gives the new graph.
 
     Tensors keep their indices, new ones follow them. Nodes are replaced, never changed; those in place of one that is
-    `UNREPRODUCED` are, too.
+    `UNREPRODUCED` or has a `HALF_KERNEL` are and have so, too.
     """
 
     def __init__(self, graph: Graph, shapes: Shapes) -> None:
@@ -271,7 +271,8 @@ class Editor:
 
 def _inherited(node: Node, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """Attributes of a node in place of another one."""
-    return {**attributes, UNREPRODUCED: True} if node.attributes.get(UNREPRODUCED) else attributes
+    kept = {name: True for name in (HALF_KERNEL, UNREPRODUCED) if node.attributes.get(name)}
+    return {**attributes, **kept} if kept else attributes
 
 
 def _content(values: np.ndarray, dtype: str) -> np.ndarray:

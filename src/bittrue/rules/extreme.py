@@ -93,6 +93,15 @@ def _nan_else_by_signs_in_vectors(pairs: np.ndarray, sign: int, vectors: np.ndar
     return np.where(np.isnan(first) | ~np.isnan(second) & (beyond | equal), first, second)
 
 
+def _nan_else_by_signs(pairs: np.ndarray, sign: int, vectors: np.ndarray) -> np.ndarray:
+    """As `nan_else_by_signs_in_vectors` in vectors, wherever.
+
+    >>> RULES["nan_else_by_signs"].apply(np.float32([[-0.0, 0], [1, np.nan]]), 1, np.array([True, False])).tolist()
+    [0.0, nan]
+    """
+    return _nan_else_by_signs_in_vectors(pairs, sign, np.ones_like(vectors))
+
+
 def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     """A NaN is beyond nothing, and nothing is beyond it.
 
@@ -237,6 +246,13 @@ RULES: dict[str, ExtremeRule] = {
         _nan_else_by_signs_in_vectors,
         "of two operands the first NaN, else the one beyond the other (below it for minima), of equal ones the second, "
         "but +0 (-0 for minima) of zeros, in whole vectors of 16 bytes and the first elsewhere",
+        exchanges=True,
+        in_vectors=True,
+    ),
+    "nan_else_by_signs": ExtremeRule(
+        _nan_else_by_signs,
+        "of two operands the first NaN, else the one beyond the other (below it for minima), of equal ones the second, "
+        "but +0 (-0 for minima) of zeros",
         exchanges=True,
         in_vectors=True,
     ),

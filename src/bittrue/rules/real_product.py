@@ -7,12 +7,15 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arithmetic import floats
 from ..arithmetic.correct_rounding import fraction, settle
 from ..records import dataclass, replace
 from . import sum_of_products
 
+# Of convolutions whose terms go tap by tap, channels side by side.
+ALL_CHANNELS = -1
 # Elements of binary64 results held at a time.
 _BLOCK = 1 << 18
 
@@ -44,8 +47,8 @@ class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
-    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: there are none,
-    but transposed ones multiply first and add taps up then; None: they do neither. Columns
+    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: there are none, but
+    transposed ones multiply first and add taps up then; None: they do neither; ALL_CHANNELS: all are one block. Columns
     of `b` that are windows inside of an image are multiplied by `inside` where there is such a function. Without
     products c itself is the result where it is `kept_alone`, whatever beta is but 0.
     """
@@ -315,6 +318,89 @@ def _window_in_turn(
         return total + c if c is not None and layout.added_last else total
 
 
+# Terms that a library for matrices adds up at most before their sum enters the result, as follows from 16 KiB of cache.
+_TERMS_16, _TOGETHER_16 = 1360, 8
+
+
+def _terms_16(depth: int) -> int:
+    """Terms of a block; the last one of several is not much shorter.
+
+    >>> [_terms_16(depth) for depth in (1360, 1361, 2720, 3000)]
+    [1360, 688, 1360, 1008]
+    """
+    left = depth % _TERMS_16
+    if depth <= _TERMS_16 or not left:
+        return min(depth, _TERMS_16)
+    steps = (_TERMS_16 - 1 - left) // (_TOGETHER_16 * (depth // _TERMS_16 + 1))
+    return _TERMS_16 - _TOGETHER_16 * steps
+
+
+def _halves(x: npt.ArrayLike) -> np.ndarray:
+    return np.asarray(x, np.float32).astype(np.float16).astype(np.float32)
+
+
+def _chain_16(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    if c is not None:
+        total[...] = c
+    for k in range(len(b)):
+        total = floats.fused_multiply_add_16(a[:, k : k + 1], b[k], total)
+    return total
+
+
+def _in_turn_16(a: np.ndarray, b: np.ndarray, steps: range, total: np.ndarray) -> np.ndarray:
+    for k in steps:
+        total = _halves(total + _halves(a[:, k : k + 1] * b[k]))
+    return total
+
+
+def _fused_chain_16(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+) -> np.ndarray:
+    """One chain of fused multiply-adds of binary16 numbers, from `c` on.
+
+    >>> a, b = np.float32([[-1, 1 + 2.0**-10]]), np.float32([[1, 0], [1 - 2.0**-10, 0]])
+    >>> RULES["binary16_fused_chain"].apply(a, b, None, 1.0, 1.0, Layout())[0, 0].item()
+    -9.5367431640625e-07
+    """
+    with np.errstate(all="ignore"):
+        return _chain_16(a, b, c)
+
+
+def _fused_or_in_turn_16(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+) -> np.ndarray:
+    """Factors as they are, and at most a row to add: a chain; else products and sums are rounded, terms go in turn, and
+    those of an odd last column with four rows at a time in two chains.
+
+    >>> a, b = np.float32([[-1, 1 + 2.0**-10]]), np.float32([[1, 0], [1 - 2.0**-10, 0]])
+    >>> rule = RULES["binary16_fused_or_in_turn"]
+    >>> [rule.apply(a, b, None, 1.0, 1.0, Layout(turned_b=turned))[0, 0].item() for turned in (False, True)]
+    [-9.5367431640625e-07, 0.0]
+    """
+    rows, columns, depth = len(a), b.shape[1], len(b)
+    start = None if beta == 0 else c
+    of_row = start is None or (beta == 1 and start.shape in ((columns,), (1, columns)))
+    with np.errstate(all="ignore"):
+        if of_row and alpha == 1 and not layout.turned_a and not layout.turned_b:
+            return _chain_16(a, b, start)
+        total = np.zeros((rows, columns), np.float32)
+        if start is not None:
+            total[...] = start if beta == 1 else _halves(start * _halves(beta))
+        by, whole = _terms_16(depth), rows // 4 * 4
+        apart = columns % 2 and columns > 1 and rows + columns + depth >= 20
+        for first in range(0, depth, by):
+            terms = range(first, min(first + by, depth))
+            part = _in_turn_16(a, b, terms, np.zeros_like(total))
+            if apart:
+                pairs = len(terms) // _TOGETHER_16 * _TOGETHER_16
+                own, none = (a[:whole], b[:, -1:]), np.zeros((whole, 1), np.float32)
+                even, odd = (_in_turn_16(*own, terms[one:pairs:2], none) for one in (0, 1))
+                part[:whole, -1:] = _in_turn_16(*own, terms[pairs:], _halves(even + odd))
+            total = _halves(total + _halves(part * _halves(alpha)))
+    return total
+
+
 def _window_by_columns(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     """Windows of 7 x 7: a chain of fused multiply-adds down each column of the window, and the sums of the columns in
     halves of 8 lanes, the last one empty; then `c`.
@@ -373,5 +459,19 @@ RULES: dict[str, RealProductRule] = {
         "columns), each a chain of fused multiply-adds from 0 on, s = fma(block, alpha, s), s = beta * c at first",
         "a library of matrix kernels for x86-64; verified by running",
         kept_alone=True,
+    ),
+    "binary16_fused_chain": RealProductRule(
+        _fused_chain_16,
+        "of binary16 numbers: s = fma(a, b, s) rounded to binary16 term by term, from c on; of convolutions tap by "
+        "tap, channels side by side",
+        "the same library's kernels of binary16 for aarch64, read; verified by running",
+        blocked_channels=ALL_CHANNELS,
+    ),
+    "binary16_fused_or_in_turn": RealProductRule(
+        _fused_or_in_turn_16,
+        "as binary16_fused_chain where alpha is 1, no factor lies transposed and c is a row, if it counts; else beta c "
+        "+ alpha s, where every product and every sum is rounded to binary16, block by block of 1360 terms or some "
+        "less; of an odd last column s is (even terms + odd terms) by eights, four rows at a time, and then the rest",
+        "the same library and one of matrix templates for aarch64, read; verified by running",
     ),
 }

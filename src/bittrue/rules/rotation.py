@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic.floats import fused_multiply_add as fma
+from ..arithmetic.floats import fused_multiply_add_16
 from ..records import dataclass
 
 
@@ -57,6 +58,20 @@ def _fused_in_fours(
         return first, np.where(inside, fma(y, cos, x * sin), fma(x, sin, y * cos))
 
 
+def _fused_halves(
+    x: np.ndarray, y: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The products with x are rounded.
+
+    >>> one, two = np.float32([1]), np.float32([2])
+    >>> [part.tolist() for part in RULES["binary16_fused"].apply(one, two, 0 * one, one, False)]
+    [[-2.0], [1.0]]
+    """
+    with np.errstate(all="ignore"):
+        by_cos, by_sin = ((x * factor).astype(np.float16).astype(np.float32) for factor in (cos, sin))
+    return fused_multiply_add_16(-y, sin, by_cos), fused_multiply_add_16(y, cos, by_sin)
+
+
 RULES: dict[str, RotationRule] = {
     "binary32_fused_vectors": RotationRule(
         _fused,
@@ -69,5 +84,10 @@ RULES: dict[str, RotationRule] = {
         "fma(-y, sin, f32(x cos)), fma(y, cos, f32(x sin)); of pairs behind the last four fma(x, cos, -f32(y sin)), "
         "fma(x, sin, f32(y cos))",
         "the same library's kernels for aarch64, read; verified by running",
+    ),
+    "binary16_fused": RotationRule(
+        _fused_halves,
+        "of binary16 numbers: fma(-y, sin, x cos), fma(y, cos, x sin), both products with x rounded",
+        "the same library's kernels of binary16 for aarch64; verified by running",
     ),
 }

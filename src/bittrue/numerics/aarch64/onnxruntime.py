@@ -258,6 +258,22 @@ _STATES = tuple(
     if row.operator == "linear_attention"
 )
 
+# Kernels of binary16 numbers, widened here; what they give is rounded.
+_HALF = (("attribute_is", "half", True),)
+_OF_HALVES = (
+    Row("relu", ("f32 -> f32",), {"extreme": "nan_else_by_signs"}, RUN, when=_HALF),
+    *(
+        replace(row, rules={slot: rule}, when=_HALF, evidence=RUN, limit="")
+        for stem, slot, rule in (
+            ("conv", "real_product", "binary16_fused_chain"),
+            ("matmul", "real_product", "binary16_fused_or_in_turn"),
+            ("rotary_embedding", "rotation", "binary16_fused"),
+        )
+        for row in ONNXRUNTIME.rows
+        if row.operator == stem and not row.when and slot in row.rules and row.types[0].startswith("f32 f32")
+    ),
+)
+
 # Images lie in planes: there are no blocks of channels.
 _OF_BLOCKS = ("cast_halves", "fuse_reals", "mark_planes")
 
@@ -281,7 +297,8 @@ ONNXRUNTIME_AARCH64 = replace(
     rows=as_run(
         "onnxruntime@aarch64",
         _apart(
-            _BLOCKS
+            _OF_HALVES
+            + _BLOCKS
             + _CASTS
             + _STATES
             + changed(

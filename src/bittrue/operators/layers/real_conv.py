@@ -41,6 +41,8 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """
     block = real_product.RULES[call.rules["real_product"]].blocked_channels or 0
     weights, groups = call.input(1), int(call.attribute("groups"))
+    if block == real_product.ALL_CHANNELS:
+        return int(weights.shape[1]), 0
     known = call.is_stored(1) and (not call.has(2) or call.is_stored(2))
     if len(windows) != 2 or not known:
         return 0, 0
@@ -137,7 +139,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     within = None if rule.inside is None else (counts(windows) == tap_count(windows)).reshape(-1)
 
     # Blocks of channels leave out what meets padding, which only numbers times 0 that are not 0 show.
-    met = _taps_inside(windows) if step["block"] and not np.isfinite(weights).all() else None
+    met = _taps_inside(windows) if step["split"] and not np.isfinite(weights).all() else None
 
     def product(filters: np.ndarray, part: slice, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
         if met is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from ...graph import Attribute, Node, data_type
+from ...graph import HALF_KERNEL, Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, inferred_sizes
@@ -32,6 +32,18 @@ _ALWAYS = """
     """
 _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
+# Those with one on some processors, where `mark_other_kernels` says so.
+HALF_KERNELS = {
+    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), 14),
+    **dict.fromkeys(("AveragePool", "Conv"), 11),
+    **dict.fromkeys(("FusedConv", "GlobalAveragePool", "MatMul"), 1),
+    "Erf": 13,
+    "Gelu": 20,
+    "Gemm": 7,
+    "LeakyRelu": 6,
+    "MaxPool": 8,
+    "Relu": 6,
+}
 _OF_BOTH = (
     "BranchwiseRMSNorm HyperConnectionPostMix HyperConnectionPreMix LayerNormalization SimplifiedLayerNormalization"
     " SkipLayerNormalization SkipSimplifiedLayerNormalization"
@@ -130,7 +142,9 @@ class Casts:
         widened: dict[int, int] = {}
         for node in editor.nodes():
             for kind, sources in _WIDENING.items():
-                if node.source in sources and kind in map(editor.type, (*node.inputs, *node.outputs)):
+                if ((kind == _HALF and has_own_kernel(node)) or node.source in sources) and kind in map(
+                    editor.type, (*node.inputs, *node.outputs)
+                ):
                     attributes = {**node.attributes, **_SAID[kind]}
                     node = self._bounded(node) if node.source == "Clip" else node
                     self._surround(node, attributes, widened, kept, kind)
@@ -204,6 +218,9 @@ class Casts:
         if all(editor.writer(index) is None for index in operands) or node.source in (*CONTROL, *_SEQUENCES):
             return False
         if any(map(editor.gives_result, parts)) or is_cast(node):
+            return False
+        if node.source == "Conv" and has_own_kernel(node):
+            # It has transpositions around it by then.
             return False
         # Of any number of operands or results the runtime looks at the first one.
         read = [i for i in operands[: 1 if node.source in _VARIADIC else None] if editor.type(i) == _HALF]
@@ -332,9 +349,14 @@ def has_kernel(node: Node) -> bool:
         return False
     if node.source == "Dropout":
         return node.version < 12
-    if node.source in _SEQUENCES:
+    if node.source in _SEQUENCES or has_own_kernel(node):
         return True
     return node.version >= SINCE.get(node.source, 1 << 30)
+
+
+def has_own_kernel(node: Node) -> bool:
+    """Whether the runtime has a kernel for the node on binary16 numbers on this processor, as it has not on all."""
+    return bool(node.attributes.get(HALF_KERNEL)) and node.version >= HALF_KERNELS.get(node.source, 1 << 30)
 
 
 def _is_part(one: Node, other: Node) -> bool:

@@ -1,35 +1,33 @@
-"""mark_other_kernels: nodes whose kernels on aarch64 are not reproduced, and all that follows from them.
+"""mark_other_kernels: nodes with kernels of their own on aarch64; those that are not reproduced, and all that follows.
 
 There are kernels for binary16 where the runtime inserts casts elsewhere, and some operators that are several nodes here
-join a product and the sum behind it. Such nodes are computed as on x86-64 all the same, and every node that replaces
-one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for aarch64, the types of its kernels; run.
+join a product and the sum behind it. What is not reproduced is computed as on x86-64 all the same, and every node that
+replaces such a one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for aarch64, the types of its kernels; run.
 """
 
 from __future__ import annotations
 
-from ...graph import UNREPRODUCED, Graph, Node
+import numpy as np
+
+from ...graph import HALF_KERNEL, UNREPRODUCED, Attribute, Graph, Node
 from .. import Shapes
 from ..editing import Editor
-from .inserted_casts import has_halves
+from .inserted_casts import HALF_KERNELS, has_halves
 
-# From which version there is a kernel: those that widen their operands elsewhere, and those that exist nowhere else.
-_SINCE = {
-    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), 14),
-    **dict.fromkeys(("AveragePool", "Conv"), 11),
-    **dict.fromkeys(("FusedConv", "GlobalAveragePool", "MatMul", "MatMulNBits", "QMoE"), 1),
-    **dict.fromkeys(("GroupQueryAttention", "MRotaryEmbedding", "RMSNormalization", "RotaryEmbedding"), 1),
-    **dict.fromkeys(("LayerNormalization", "SimplifiedLayerNormalization"), 1),
-    **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), 1),
+# Of these the rows are exact.
+_REPRODUCED = ("Add", "Conv", "Div", "Gemm", "LeakyRelu", "MatMul", "MaxPool", "Mul", "Relu", "Sub")
+# Kernels that exist everywhere, and are others.
+_OTHERS = {
+    **dict.fromkeys(("GroupQueryAttention", "MRotaryEmbedding", "MatMulNBits", "QMoE", "RMSNormalization"), 1),
+    **dict.fromkeys(("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"), 1),
     "Attention": 23,
-    "Erf": 13,
-    "Gelu": 20,
-    "Gemm": 7,
-    "LeakyRelu": 6,
-    "MaxPool": 8,
-    "Relu": 6,
 }
 # Operators that join products and sums, and what becomes a difference of two products.
 _JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd", "QEmbedLayerNormalization")
+_LAST = (
+    "convolutions of binary16 numbers lie with their channels last on aarch64: where the runtime moves a transposition"
+    " of theirs, a sum along axes has another order, or a cast that goes here stays (1 of 48 random graphs)"
+)
 _NOTE = (
     "ONNX Runtime has other kernels on aarch64 (for binary16, {}), which are not reproduced: what {}"
     " of this graph's nodes and those behind them give may differ from the runtime's in bits"
@@ -45,15 +43,44 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor, marked, count = Editor(graph, shapes), set[int](), 0
     for node in editor.nodes():
+        if node.version >= HALF_KERNELS.get(node.source, 1 << 30) and has_halves(editor, [node]):
+            node = editor.change(node, attributes={**node.attributes, **_of_halves(node), HALF_KERNEL: True})
         own = _is_other(editor, node)
         if own or not marked.isdisjoint(node.inputs):
             count += own
             marked.update(node.outputs)
             editor.change(node, attributes={**node.attributes, UNREPRODUCED: True})
-    return (editor.finish(), (_NOTE.format(", ".join(_JOINED), count),)) if count else (graph, ())
+    notes = [_NOTE.format(", ".join(_JOINED), count)] if count else []
+    if any(node.source == "Conv" and node.attributes.get(HALF_KERNEL) for node in editor.nodes()):
+        notes.append(_LAST)
+    return editor.finish() if editor.touched else graph, tuple(notes)
 
 
 def _is_other(editor: Editor, node: Node) -> bool:
     if node.source in _JOINED or (node.source == "MatMulNBits" and node.operator == "sub"):
         return True
-    return node.version >= _SINCE.get(node.source, 1 << 30) and has_halves(editor, [node])
+    if node.attributes.get(HALF_KERNEL):
+        negative = node.source == "LeakyRelu" and _slope(node) < 0
+        return node.source not in _REPRODUCED or negative or _of_groups(editor, node)
+    return node.version >= _OTHERS.get(node.source, 1 << 30) and has_halves(editor, [node])
+
+
+def _of_halves(node: Node) -> dict[str, Attribute]:
+    """Numbers in the file that the kernel rounds."""
+    return {"alpha": float(np.float16(_slope(node)))} if node.source == "LeakyRelu" else {}
+
+
+def _slope(node: Node) -> float:
+    alpha = node.attributes["alpha"]
+    assert isinstance(alpha, float)
+    return alpha
+
+
+def _of_groups(editor: Editor, node: Node) -> bool:
+    """Whether a convolution has groups of several filters: the runtime takes the first group's bias for all of them,
+    and reads constant filters of one group where those of others begin.
+    """
+    if node.source != "Conv" or node.attributes.get("groups", 1) == 1:
+        return False
+    weights = editor.tensors[node.inputs[1] or 0].shape
+    return weights is None or weights[:2] != (node.attributes["groups"], 1)
