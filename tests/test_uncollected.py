@@ -1,6 +1,8 @@
 """Functions during which the garbage collector waits."""
 
 import gc
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -21,6 +23,42 @@ def test_the_collector_is_afterwards_as_it_was(collects: bool) -> None:
         assert gc.isenabled() is collects
     finally:
         (gc.enable if was else gc.disable)()
+
+
+_FIRST_AND_LATER = """
+import gc
+import weakref
+
+from bittrue.uncollected import uncollected
+
+
+class Thing:
+    def __init__(self):
+        self.itself = self
+
+
+gc.collect()
+make = uncollected(lambda: [weakref.ref(thing) for thing in [Thing() for _ in range(1000)]])
+first = make()
+assert gc.get_count()[0] < 100 and gc.get_freeze_count() == 0
+later = make()
+gc.collect(0)
+assert all(thing() is not None for thing in first)
+assert all(thing() is None for thing in later)
+gc.collect()
+assert all(thing() is None for thing in first)
+
+# What a program has frozen stays frozen.
+gc.freeze()
+frozen = gc.get_freeze_count()
+uncollected(list)()
+assert gc.get_freeze_count() == frozen > 5000
+"""
+
+
+def test_what_comes_first_is_old_and_what_comes_later_is_not() -> None:
+    # A process of its own: this one may have frozen objects.
+    subprocess.run([sys.executable, "-c", _FIRST_AND_LATER], check=True)
 
 
 def test_models_are_loaded_and_prepared_without_collections() -> None:
