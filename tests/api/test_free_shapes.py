@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from bittrue.cli import cli
+from bittrue.plan import first_plan
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -69,6 +71,51 @@ def test_sizes_by_the_names_of_free_dimensions() -> None:
     assert bittrue.load(_CONVOLUTION).prepare(shapes={"x": (1, 1, 5, 5), "H": 9}).inputs[0].shape == (1, 1, 9, 5)
     # What no name is given for is as small as fits.
     assert bittrue.load(_CONVOLUTION).prepare(shapes={"H": 9}).inputs[0].shape == (1, 1, 9, 3)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is tried after the sizes of the file."""
+    tried: list[object] = []
+    inner = first_plan.plan_for
+    monkeypatch.setattr(first_plan, "plan_for", lambda plan, shapes: tried.append(shapes) or inner(plan, shapes))
+    return tried
+
+
+_FORMULA = _model(
+    [("Concat", ["past", "x"], ["all"]), ("MatMul", ["mask", "all"], ["y"])],
+    {"past": ["N", "T", 2], "x": ["N", "S", 2], "mask": ["N", 1, "T + S"]},
+    ["y"],
+)
+
+
+def test_names_that_are_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exporters name a dimension by those that it follows from."""
+    tried, model = _counted(monkeypatch), bittrue.load(_FORMULA)
+    for shapes, sizes in (({}, (1, 1, 2)), ({"T": 3, "S": 4}, (3, 4, 7)), ({"S": 4}, (1, 4, 5))):
+        plan = model.prepare(shapes=shapes).plan
+        assert [plan.tensors[index].shape for index in plan.inputs] == [
+            (1, sizes[0], 2),
+            (1, sizes[1], 2),
+            (1, 1, sizes[2]),
+        ]
+    assert len(tried) == 2
+    with pytest.raises(bittrue.InvalidModelError):
+        model.prepare(shapes={"T": 3, "S": 4, "T + S": 5})
+
+
+@pytest.mark.parametrize(
+    ("names", "most"), [(["T"] * 4, 21), (["T", "S", "T", "S"], 63), (["T - S", "T", "S", "T"], 64)]
+)
+def test_one_size_for_one_name(names: list[str], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs whose axes have one name are not tried apart, though no sizes fit."""
+    tried = _counted(monkeypatch)
+    inputs: dict[str, list[int | str]] = {f"x{k}": [3, name] for k, name in enumerate(names)}
+    nodes = [("Relu", [name], [f"{name} relu"]) for name in inputs]
+    nodes += [("Reshape", ["x0", "target"], ["r"]), ("Add", ["r", "x1"], ["y"])]
+    model = onnx.load_from_string(_model(nodes, inputs, ["y"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([5, 7]), "target"))
+    assert bittrue.load(model.SerializeToString()).prepare().plan.later is not None
+    assert 0 < len(tried) <= most
 
 
 def test_sizes_that_no_dimension_can_have() -> None:

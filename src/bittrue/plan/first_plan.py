@@ -8,12 +8,13 @@ from functools import partial
 from ..errors import BittrueError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
+from .dimensions import parts, size_of
 from .plan import Plan
 from .planner import DEFAULT_MEMORY_LIMIT, UNFIT, make_plan, plan_for
 
 # Sizes of open axes that are tried after those of the file.
 _SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
-# Inputs whose axes are tried while those of the others stay as they are.
+# Dimensions that are tried while the others stay as they are.
 _TRIED_ALONE = 4
 
 
@@ -63,7 +64,8 @@ def first_plan(
         return plan
     inputs = [tensor for tensor in inputs if tensor.name in free]
     faults, known = {str(unfit)}, [{t.name: t.shape for t in inputs}]
-    for tried in _first_shapes(inputs, free):
+    sizes = {name: size if isinstance(size, int) else int(size[0]) for name, size in named.items()}
+    for tried in _first_shapes(inputs, free, sizes):
         if tried in known:
             continue
         known.append(tried)
@@ -76,28 +78,44 @@ def first_plan(
     return plan
 
 
-def _first_shapes(inputs: Sequence[Tensor], free: Mapping[str, frozenset[int]]) -> Iterator[dict[str, tuple[int, ...]]]:
-    """Shapes to try, by input: of all inputs alike, then of one alone, at last with other numbers of samples.
+def _first_shapes(
+    inputs: Sequence[Tensor], free: Mapping[str, frozenset[int]], named: Mapping[str, int]
+) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Shapes to try, by input: sizes that follow from others, then all alike, then one alone, at last other numbers of
+    samples. Axes of one name have one size, and those without names, of one input.
 
     The first axis counts samples, as a rule: before that it stays as it is, and so do those of its name.
     """
     samples = {t.symbols[0] for t in inputs if t.symbols and len(t.shape) > 1} - {""}
+    names = {t.name: t.symbols or ("",) * len(t.shape) for t in inputs}
+    usual = {names[t.name][axis]: t.shape[axis] for t in inputs for axis in free[t.name]}
+    usual = {name: size for name, size in usual.items() if name and not usual.keys() > parts(name) > set()}
 
-    def counts(tensor: Tensor) -> frozenset[int]:
-        names = tensor.symbols or ("",) * len(tensor.shape)
-        named = {axis for axis, name in enumerate(names) if name in samples}
-        return free[tensor.name] & (named | ({0} if len(names) > 1 else set()))
+    def key(tensor: Tensor, axis: int) -> str | tuple[str, bool]:
+        return names[tensor.name][axis] or (tensor.name, axis == 0 and len(tensor.shape) > 1)
 
-    def shape(tensor: Tensor, size: int, axes: frozenset[int]) -> tuple[int, ...]:
-        return tuple(size if axis in axes else n for axis, n in enumerate(tensor.shape))
+    keys = dict.fromkeys(key(t, axis) for t in inputs for axis in sorted(free[t.name]))
+    open_ones = [one for one in keys if one in usual or isinstance(one, tuple)]
+    counting = [one for one in open_ones if one in samples or (isinstance(one, tuple) and one[1])]
+    others = [one for one in open_ones if one not in counting]
 
-    def others(tensor: Tensor) -> frozenset[int]:
-        return free[tensor.name] - counts(tensor)
+    def shapes(size: int, changed: Sequence[str | tuple[str, bool]]) -> dict[str, tuple[int, ...]]:
+        known = {**usual, **{one: size for one in changed if isinstance(one, str)}, **named}
 
-    for size in _SIZES:
-        yield {t.name: shape(t, size, others(t)) for t in inputs}
-    for one in inputs[:_TRIED_ALONE] if len(inputs) > 1 else ():
+        def one(tensor: Tensor, axis: int, old: int) -> int:
+            if axis not in free[tensor.name]:
+                return old
+            mine = key(tensor, axis)
+            new = size_of(mine, known) if isinstance(mine, str) else size if mine in changed else None
+            return old if new is None else new
+
+        return {t.name: tuple(one(t, axis, old) for axis, old in enumerate(t.shape)) for t in inputs}
+
+    yield shapes(1, [])
+    for size in _SIZES if others else ():
+        yield shapes(size, others)
+    for alone in others[:_TRIED_ALONE] if len(others) > 1 else ():
         for size in _SIZES:
-            yield {t.name: shape(t, size, others(t)) if t is one else t.shape for t in inputs}
-    for size in _SIZES:
-        yield {t.name: shape(t, size, counts(t)) for t in inputs}
+            yield shapes(size, [alone])
+    for size in _SIZES if counting else ():
+        yield shapes(size, counting)
