@@ -45,6 +45,9 @@ class Kernel {
   virtual bool does_then() const { return false; }
   // Whether `run` throws Undefined where a result is NaN: then nobody looks for one again.
   virtual bool tells_nan() const { return false; }
+  // Whether inputs may change while `run` reads them, since a caller may write into an array meanwhile: then results are
+  // wrong, and nothing else happens. Not where values are looked at before they are used, as places and divisors are.
+  virtual bool bears_changes() const { return false; }
   // How it runs, for people: "matmul, 1x1", "lookup table", ...
   virtual std::string note() const { return ""; }
 };

@@ -122,9 +122,9 @@ bool constant_nan(const ProgramStep& step, const std::vector<TensorSpec>& tensor
   });
 }
 
-// Whether a caller's value may be used where it lies. Integers may not: they may be places, which a kernel checks before it
-// uses them, and the caller's memory may change meanwhile.
-bool may_be_given(Type type) { return type == Type::f32 || type == Type::f64 || type == Type::bytes2; }
+// Whether all steps bear that values of a type change while they run. Integers may be places, which a kernel checks before
+// it uses them.
+bool bears_changes(Type type) { return type == Type::f32 || type == Type::f64 || type == Type::bytes2; }
 
 // What became of a step.
 struct Made {
@@ -286,18 +286,19 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   for (TensorSpec& tensor : tensors_) tensor.operand.constant = nullptr;
 }
 
-// Of dense tensors that are the whole of their memory. Nobody else sees the results of a run before its end.
+// Of dense tensors that are the whole of their memory. Nobody else sees the results of a run before its end. What a caller
+// gives may change meanwhile: integers are used where they lie only by steps that bear it.
 void Program::find_places(const std::vector<ProgramStep>& steps) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorSpec &tensor = tensors_[i], &root = tensors_[tensor.root];
     const bool own = tensor.offset == root.offset && dimension(tensor.operand) == dimension(root.operand);
     if (tensor.given == tensor.wanted || tensor.home != Home::arena || root.home != Home::arena || !own ||
-        !tensor.operand.dense() || tensor.operand.elements == 0 || flip_of(tensor.operand.type) != 0 ||
-        (tensor.given && !may_be_given(tensor.operand.type))) {
+        !tensor.operand.dense() || tensor.operand.elements == 0 || flip_of(tensor.operand.type) != 0) {
       continue;
     }
     std::vector<bool> inside(tensors_.size());
     bool alone = true;
+    const bool unchecked = tensor.given && !bears_changes(tensor.operand.type);
     Places places;
     for (size_t k = 0; k < tensors_.size(); ++k) {
       const TensorSpec& other = tensors_[k];
@@ -311,7 +312,9 @@ void Program::find_places(const std::vector<ProgramStep>& steps) {
       Operands& operands = operands_[s];
       for (size_t k = 0; k < operands.inputs.size(); ++k) {
         const int index = steps[s].inputs[k];
-        if (index >= 0 && inside[index]) places.emplace_back(&operands.inputs[k], operands.inputs[k]);
+        if (index < 0 || !inside[index]) continue;
+        places.emplace_back(&operands.inputs[k], operands.inputs[k]);
+        alone = alone && !(unchecked && (kernels_[s] == nullptr || !kernels_[s]->bears_changes()));
       }
       for (size_t k = 0; k < operands.outputs.size(); ++k) {
         if (!inside[steps[s].outputs[k]]) continue;

@@ -174,6 +174,50 @@ def test_steps_use_real_arrays_where_they_lie(name: str) -> None:
         assert not any(np.shares_memory(value, other) for other, _ in kept[:i])
 
 
+def _integers(read_as_places: bool) -> bytes:
+    """Sums, comparisons and choices of integers, and with them as places, if asked for."""
+    a, b, total, least = (T("s64", (2, 300), name=name) for name in ("a", "b", "total", "least"))
+    equal, chosen, real = T("bool", (2, 300)), T("s64", (2, 300)), T("f32", (2, 300))
+    nodes = [
+        ("ADD", ("AddOptions", {}), [a, b], [total]),
+        ("MINIMUM", ("MaximumMinimumOptions", {}), [a, b], [least]),
+        ("EQUAL", ("EqualOptions", {}), [a, b], [equal]),
+        ("SELECT_V2", ("SelectV2Options", {}), [equal, total, a], [chosen]),
+        ("CAST", ("CastOptions", {}), [b], [real]),
+    ]
+    outputs = [total, least, chosen, real]
+    if read_as_places:
+        table, picked = T("f32", (7,), data=np.arange(7, dtype=np.float32)), T("f32", (2, 300))
+        nodes.append(("GATHER", ("GatherOptions", {}), [table, a], [picked]))
+        outputs.append(picked)
+    return several(G(nodes, inputs=[a, b], outputs=outputs))
+
+
+@pytest.mark.parametrize("read_as_places", [False, True])
+def test_steps_use_integers_where_they_lie(read_as_places: bool) -> None:
+    model = bittrue.load(_integers(read_as_places))
+    session, reference = model.prepare(), model.prepare(executor="reference")
+    assert not session.missing
+    rng = np.random.default_rng(5)
+    kept: list[tuple[np.ndarray, np.ndarray]] = []
+    for offset in (0, 1, 2, 3):
+        memory = rng.integers(0, 7, 1300)
+        one, other = memory[offset : offset + 600].reshape(2, 300), memory[650:1250].reshape(2, 300)
+        one.flags.writeable = False
+        before = memory.copy()
+        results = list(session.run(one, other).values())
+        same("input", memory, before)
+        kept += zip(results, reference.run(one, other).values(), strict=True)
+        assert not any(np.shares_memory(value, memory) for value in results)
+        if read_as_places:
+            memory[700] = 7 + offset
+            memory[offset + 5] = 7
+            with pytest.raises(bittrue.RunError):
+                session.run(one, other)
+    for value, expected in kept:
+        same("result", value, expected)
+
+
 @pytest.mark.parametrize("kind", ["f16", "f64", "u8", "s64"])
 def test_arrays_of_other_types_take_the_short_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No value is moved by Python, and the caller's arrays stay as they are."""

@@ -238,6 +238,8 @@ class FunctionKernel final : public BlockKernel {
                  BlockFunction function)
       : BlockKernel(step, input_bytes, output_bytes), function_(std::move(function)) {}
 
+  bool bears_changes() const override { return true; }
+
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override { function_(in, out, count); }
 

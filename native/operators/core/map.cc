@@ -74,6 +74,8 @@ class IntegersMap final : public BlockKernel {
         out_bytes_(type_bytes(step.output().type)),
         flip_(flip_of(step.output().type)) {}
 
+  bool bears_changes() const override { return true; }
+
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     constexpr int64_t kPart = 512;

@@ -36,6 +36,8 @@ class PairKernel final : public CheckedBlockKernel {
     }
   }
 
+  bool bears_changes() const override { return loop_.operation != PairLoop::quotient; }
+
  private:
   bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     const bool numbers = core_(loop_, in[one_], in[1 - one_], out, count);

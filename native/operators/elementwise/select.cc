@@ -80,6 +80,8 @@ class Select final : public Kernel {
   Select(std::vector<SelectAxis> axes, int64_t elements, Unsigned zeros)
       : axes_(std::move(axes)), elements_(elements), zeros_(zeros) {}
 
+  bool bears_changes() const override { return true; }
+
   void run(const Run& run) const override {
     const SelectAxis& row = axes_.back();
     const int64_t rows = elements_ == 0 ? 0 : elements_ / row.dimension;

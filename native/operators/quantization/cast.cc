@@ -97,6 +97,8 @@ class Cast final : public BlockKernel {
  public:
   Cast(const Step& step, Row row) : BlockKernel(step, 1), row_(row) {}
 
+  bool bears_changes() const override { return true; }
+
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override { row_(in[0], out, count); }
 
