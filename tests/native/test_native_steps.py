@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import TensorProto
 
 import bittrue
-from operators import test_audio_spectrogram, test_mfcc, test_rfft2d
-from support import attention_models, contributed_models, wide_models
+from operators import test_audio_spectrogram, test_mfcc, test_real_layers, test_rfft2d
+from support import attention_models, build, contributed_models, wide_models
 from support.native import check_native, needs_native
 from support.onnx_models import HERE, MICROSOFT, single
 from support.strategies import seeds
@@ -107,6 +107,38 @@ def test_averages_of_bytes(sizes: list[int], last: bool, padded: bool, seed: int
         "QLinearAveragePool", inputs, [TensorProto.UINT8], attributes, domain=MICROSOFT, constants=list(scales)
     )
     natively(content, list(feed), HERE)
+
+
+@given(st.booleans().flatmap(test_real_layers.convolution), st.sampled_from([1, 1e-6]))
+def test_joined_sums_of_images(case: tuple[bytes, list[np.ndarray]], by: float) -> None:
+    """What lies outside of an image is left out, even where sums of what is too small for numbers are -0."""
+    try:
+        (result,) = bittrue.load(case[0]).prepare("litert@aarch64", executor="reference").run(*case[1]).values()
+    except bittrue.InvalidModelError:
+        return
+    assume(result.size)
+    with np.errstate(under="ignore"):
+        natively(case[0], [np.float32(by) * case[1][0], *case[1][1:]], "litert@aarch64")
+
+
+@given(st.integers(2, 7), st.lists(st.integers(1, 50), max_size=3), st.sampled_from(test_real_layers.KINDS), seeds)
+@pytest.mark.parametrize("kind", ["f32", "s32"])
+def test_sums_of_many(kind: str, count: int, shape: list[int], values: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    feed = [test_real_layers.values(rng, tuple(shape), values) for _ in range(count)]
+    if kind == "s32":
+        feed = [rng.integers(-(2**31), 2**31, shape).astype(np.int32) for _ in range(count)]
+    content = build.single(
+        "ADD_N", ("AddNOptions", {}), [build.T(kind, tuple(shape)) for _ in feed], [build.T(kind, ())]
+    )
+    natively(content, feed)
+
+
+@given(st.integers(1, 30), st.integers(1, 40), st.integers(1, 40), st.sampled_from(test_real_layers.KINDS), seeds)
+def test_joined_sums_of_rows(rows: int, depth: int, units: int, kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, w, bias = (test_real_layers.values(rng, shape, kind) for shape in ((rows, depth), (units, depth), (units,)))
+    natively(*test_real_layers.layer(x, w, bias), "litert@aarch64")
 
 
 GENERATORS = {**attention_models.GENERATORS, **contributed_models.GENERATORS, **wide_models.GENERATORS}

@@ -1,15 +1,17 @@
 // add, form "affine", and add_n: sums of bytes with scales of their own by the slots `affine_sum` and
-// `affine_sum_of_many`.
+// `affine_sum_of_many`; add_n of numbers.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "operators/core/lanes.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/add.h"
 #include "rules/affine_sum.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -148,6 +150,60 @@ class RealSumOfMany final : public Kernel {
   float factor_ = 1;
 };
 
+// Numbers of one shape, one after the other, kept in a range.
+template <class T>
+class PlainSum final : public Kernel {
+ public:
+  explicit PlainSum(const Step& step)
+      : inputs_(step.inputs.size()),
+        elements_(step.output().elements),
+        low_(static_cast<T>(step.real("low"))),
+        high_(static_cast<T>(step.real("high"))) {
+    constexpr Type kType = std::is_same_v<T, float> ? Type::f32 : Type::s32;
+    require(step.rule("plain_range") == "type_limits" && step.output().type == kType && step.output().dense(),
+            "no native kernel for these types");
+    for (size_t i = 0; i < inputs_; ++i) {
+      const Operand& in = step.input(i);
+      require(in.type == kType && in.elements == elements_ && in.dense(), "no native kernel for these types");
+    }
+  }
+  bool tells_nan() const override { return true; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> numbers{true};
+    run.pool.parallel((elements_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
+      const int64_t first = block * kBlock, count = std::min(kBlock, elements_ - first);
+      T* out = reinterpret_cast<T*>(run.outputs[0]) + first;
+      const auto in = [&](size_t i) { return reinterpret_cast<const T*>(run.inputs[i]) + first; };
+      std::copy_n(in(0), count, out);
+      for (size_t i = 1; i < inputs_; ++i) add(in(i), count, out);
+      uint32_t odd = 0;
+      for (int64_t i = 0; i < count; ++i) odd |= out[i] != out[i];
+      if (odd != 0) numbers.store(false, std::memory_order_relaxed);
+    });
+    // Which NaN stays is the reference's to tell.
+    if (!numbers.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  static constexpr int64_t kBlock = 8192;
+
+  void add(const T* in, int64_t count, T* out) const {
+    const T low = low_, high = high_;
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<T, float>) {
+        out[i] = rules::clamp(out[i] + in[i], low, high);
+      } else {
+        out[i] = rules::clamp(static_cast<T>(static_cast<uint32_t>(out[i]) + static_cast<uint32_t>(in[i])), low, high);
+      }
+    }
+  }
+
+  size_t inputs_;
+  int64_t elements_;
+  T low_, high_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores) {
@@ -189,8 +245,9 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores) 
 
 static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet& cores) {
   if (step.rules.count("real_sum")) return std::make_unique<RealSumOfMany>(step, cores);
-  if (!step.rules.count("affine_sum_of_many")) return nullptr;
-  return std::make_unique<ScaledSum>(step);
+  if (step.rules.count("affine_sum_of_many")) return std::make_unique<ScaledSum>(step);
+  if (step.output().type == Type::f32) return std::make_unique<PlainSum<float>>(step);
+  return std::make_unique<PlainSum<int32_t>>(step);
 }
 
 BITTRUE_OPERATOR(add_n, make_add_n)

@@ -115,6 +115,7 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     const std::string& sums = step.rule("sum_of_products");
     const bool columns = sums == "binary32_fused_from_bias_by_columns";
     fused_ = columns || sums == "binary32_fused_from_bias";
+    joined_ = sums == "binary32_fused_in_order";
     if (columns) {
       const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);
       full_ = taps == 3 || taps == 4 || taps == 9 || taps == 25;

@@ -57,13 +57,15 @@ class RealFinish {
   bool has_bias() const { return has_bias_; }
   // Sums begin with the bias, each product and its sum are rounded once, and what lies outside of an image is zeros.
   bool fused() const { return fused_; }
+  // Each product and its sum are rounded once, from +0 on; what lies outside of an image is left out.
+  bool joined() const { return joined_; }
   // Channels [first, first + count) of one output position; `bias` is the run's memory of the third input. Returns
   // whether a result is NaN, whose bits the reference knows.
   bool run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
            bool only_bias, float* out) const;
 
  private:
-  bool hybrid_, fused_ = false, full_ = true, one_by_one_ = false, open_, add_, has_bias_;
+  bool hybrid_, fused_ = false, joined_ = false, full_ = true, one_by_one_ = false, open_, add_, has_bias_;
   float low_, high_;
   std::vector<float> scales_, zeros_;  // one per channel
 };

@@ -72,6 +72,7 @@ class CoreConvolution final : public Kernel {
     int64_t group, column, count, width, offset;
   };
   void begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const;
+  void find_signs(const Place& place, const Worker& worker, int64_t first, int64_t count, const Unit& unit) const;
 
   const RealMatmul& core_;
   Window window_;
@@ -208,7 +209,9 @@ bool CoreConvolution::block(const Place& place, const Worker& worker, int64_t fi
     if (unit.group != found) find_rows(place, worker, first, count, unit.group);
     found = unit.group;
     if (finish_.fused()) begin_with_bias(place, worker, count, unit);
+    if (finish_.joined()) std::fill_n(worker.sums, count * unit.width, 0.0f);
     sum(worker, count, place.packed + unit.offset, unit.width, place.finite);
+    if (finish_.joined() && place.finite && window_.padded()) find_signs(place, worker, first, count, unit);
     for (int64_t r = 0; r < count; ++r) {
       const rules::RowScale* scale = place.scales == nullptr ? nullptr : place.scales + (first + r) / pixels_per_row_;
       odd |= finish_.run(worker.sums + r * unit.width, unit.column, unit.count, scale, place.bias, place.only_bias,
@@ -224,6 +227,34 @@ void CoreConvolution::begin_with_bias(const Place& place, const Worker& worker, 
     float* sums = worker.sums + r * unit.width;
     std::fill_n(sums, unit.width, 0.0f);
     if (place.bias != nullptr) std::copy_n(place.bias + unit.column, unit.count, sums);
+  }
+}
+
+// Products with what lies outside of the image, which are left out, may have changed the sign of a sum of 0 that is left of
+// products too small to be numbers.
+void CoreConvolution::find_signs(const Place& place, const Worker& worker, int64_t first, int64_t count,
+                                 const Unit& unit) const {
+  const Window& w = window_;
+  for (int64_t r = 0; r < count; ++r) {
+    const int64_t pixel = first + r, image = pixel / w.out_w / w.out_h;
+    const int64_t x0 = pixel % w.out_w * w.stride_w - w.pad_left;
+    const int64_t y0 = pixel / w.out_w % w.out_h * w.stride_h - w.pad_top;
+    const int64_t x1 = x0 + (w.filter_w - 1) * w.dilation_w, y1 = y0 + (w.filter_h - 1) * w.dilation_h;
+    if (x0 >= 0 && y0 >= 0 && x1 < w.in_w && y1 < w.in_h) continue;
+    for (int64_t n = 0; n < unit.count; ++n) {
+      float& sum = worker.sums[r * unit.width + n];
+      if (sum != 0.0f) continue;
+      const float* weights = place.packed + unit.offset + n;
+      sum = 0.0f;
+      for (int64_t i = 0; i < w.filter_h; ++i) {
+        for (int64_t j = 0; j < w.filter_w; ++j, weights += depth_ * unit.width) {
+          const int64_t y = y0 + i * w.dilation_h, x = x0 + j * w.dilation_w;
+          if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) continue;
+          const float* from = place.in + ((image * w.in_h + y) * w.in_w + x) * in_pixel_ + unit.group * depth_;
+          for (int64_t k = 0; k < depth_; ++k) sum = std::fma(from[k], weights[k * unit.width], sum);
+        }
+      }
+    }
   }
 }
 
@@ -267,11 +298,13 @@ void CoreConvolution::sum(const Worker& worker, int64_t count, const float* pack
   if (!finite) {
     // One position after the other, as each leaves out segments of its own.
     rows.count = 1;
-    for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) core_.run(rows, packed, width);
+    for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) {
+      (finish_.joined() ? core_.run_fused : core_.run)(rows, packed, width);
+    }
     return;
   }
   if (pieces_.empty()) {
-    (finish_.fused() ? core_.run_fused : core_.run)(rows, packed, width);
+    (finish_.fused() || finish_.joined() ? core_.run_fused : core_.run)(rows, packed, width);
     return;
   }
   std::fill_n(worker.totals, count * width, 0.0);
@@ -297,7 +330,7 @@ bool is_fused(const Step& step) {
 void require_order(const Step& step, bool columns) {
   if (step.rules.count("sum_of_products") == 0) return;
   const std::string& rule = step.rule("sum_of_products");
-  require(rule == "binary32_in_order" || rule == "binary32_fused_from_bias" ||
+  require(rule == "binary32_in_order" || rule == "binary32_fused_in_order" || rule == "binary32_fused_from_bias" ||
               (columns && rule == "binary32_fused_from_bias_by_columns"),
           "no native rule for sums");
 }
