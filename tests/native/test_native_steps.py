@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 import bittrue
-from operators import test_audio_spectrogram, test_mfcc, test_real_layers, test_rfft2d
+from operators import (
+    test_audio_spectrogram,
+    test_bidirectional_sequence_lstm,
+    test_mfcc,
+    test_real_layers,
+    test_rfft2d,
+)
 from support import attention_models, build, contributed_models, wide_models
 from support.native import check_native, needs_native
 from support.onnx_models import HERE, MICROSOFT, single
@@ -107,6 +113,18 @@ def test_averages_of_bytes(sizes: list[int], last: bool, padded: bool, seed: int
         "QLinearAveragePool", inputs, [TensorProto.UINT8], attributes, domain=MICROSOFT, constants=list(scales)
     )
     natively(content, list(feed), HERE)
+
+
+@pytest.mark.parametrize("weights", ["f32", "s8", "u8"])
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("major", [False, True])
+def test_cells_in_both_directions(weights: str, merge: bool, major: bool) -> None:
+    batch = 3 if (not major and not merge) or (major and weights != "f32") else 1
+    layer = test_bidirectional_sequence_lstm.Both(
+        weights, batch, 5, 7, 6, 4, cifg=(True, False), peephole=True, projection=True, time_major=major, merge=merge
+    )
+    shape = (5, batch, 7) if major else (batch, 5, 7)
+    natively(layer.build(), [np.random.default_rng(batch).standard_normal(shape).astype(np.float32)])
 
 
 @given(st.booleans().flatmap(test_real_layers.convolution), st.sampled_from([1, 1e-6]))

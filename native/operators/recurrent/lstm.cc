@@ -33,7 +33,7 @@ LstmShape::LstmShape(const Step& step) {
 static std::unique_ptr<Kernel> make_lstm(const Step& step, const CoreSet& cores) {
   if (step.rules.count("recurrence") != 0) return make_lstm_of_sequences(step, cores);
   require(step.inputs.size() >= kCellState + 1, "a basic cell has no native twin");
-  require(step.inputs.size() <= kNorms + kGates, "a layer in two directions has no native twin");
+  if (step.inputs.size() > kNorms + kGates) return make_real_lstm_both_ways(step);
   return step.input(0).type == Type::f32 ? make_real_lstm(step) : make_integer_lstm(step, cores);
 }
 

@@ -26,5 +26,6 @@ struct LstmShape {
 
 std::unique_ptr<Kernel> make_integer_lstm(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_real_lstm(const Step& step);
+std::unique_ptr<Kernel> make_real_lstm_both_ways(const Step& step);
 
 }  // namespace bittrue

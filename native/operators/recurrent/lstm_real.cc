@@ -2,9 +2,12 @@
 // src/bittrue/operators/recurrent/lstm_real.py. Numbers whose conversion to 8 bits is undefined are the reference's to report, with
 // the states as they were.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "operators/layers/real_weights.h"
 #include "operators/recurrent/lstm.h"
@@ -48,7 +51,8 @@ void normalize(float* x, const RealGate& gate) {
 
 class RealLstm final : public Kernel {
  public:
-  explicit RealLstm(const Step& step) : s_(step), activation_(activation_of(step, false)) {
+  explicit RealLstm(const Step& step, bool backward = false)
+      : s_(step), activation_(activation_of(step, false)), backward_(backward) {
     require(step.input(0).type == Type::f32 && step.input(kCellState).type == Type::f32, "other types");
     cell_clip_ = static_cast<float>(step.real("cell_clip"));
     projection_clip_ = static_cast<float>(step.real("projection_clip"));
@@ -70,25 +74,35 @@ class RealLstm final : public Kernel {
   }
 
   void run(const Run& run) const override {
+    if (!compute(run, s_.outputs)) throw Undefined();
+    keep_states(run);
+  }
+  // The outputs, whose rows are `apart` numbers; false where a number has no defined value.
+  bool compute(const Run& run, int64_t apart) const {
     const auto* source = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* output_state = reinterpret_cast<float*>(run.inputs[kOutputState]);
-    auto* cell_state = reinterpret_cast<float*>(run.inputs[kCellState]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     Memory memory(*this, run.scratch);
-    std::copy(output_state, output_state + s_.batch * s_.outputs, memory.h);
-    std::copy(cell_state, cell_state + s_.batch * s_.cells, memory.c);
+    std::copy_n(reinterpret_cast<const float*>(run.inputs[kOutputState]), s_.batch * s_.outputs, memory.h);
+    std::copy_n(reinterpret_cast<const float*>(run.inputs[kCellState]), s_.batch * s_.cells, memory.c);
     for (int64_t b = 0; b < s_.batch; b += group_) {
-      for (int64_t t = 0; t < s_.time; ++t) {
+      for (int64_t step = 0; step < s_.time; ++step) {
         run.check();
-        const int64_t place = s_.place(t, b);
+        const int64_t place = s_.place(backward_ ? s_.time - 1 - step : step, b);
         float* h = memory.h + b * s_.outputs;
-        if (!advance(source + place * s_.features, h, memory.c + b * s_.cells, b, memory)) throw Undefined();
-        std::copy(h, h + group_ * s_.outputs, out + place * s_.outputs);
+        if (!advance(source + place * s_.features, h, memory.c + b * s_.cells, b, memory)) return false;
+        for (int64_t row = 0; row < group_; ++row) {
+          std::copy_n(h + row * s_.outputs, s_.outputs, out + (place + row) * apart);
+        }
       }
     }
-    std::copy(memory.h, memory.h + s_.batch * s_.outputs, output_state);
-    std::copy(memory.c, memory.c + s_.batch * s_.cells, cell_state);
+    return true;
   }
+  void keep_states(const Run& run) const {
+    const Memory memory(*this, run.scratch);
+    std::copy_n(memory.h, s_.batch * s_.outputs, reinterpret_cast<float*>(run.inputs[kOutputState]));
+    std::copy_n(memory.c, s_.batch * s_.cells, reinterpret_cast<float*>(run.inputs[kCellState]));
+  }
+  int64_t outputs() const { return s_.outputs; }
   int64_t scratch_bytes(int) const override { return Memory(*this, nullptr).bytes; }
   bool packs(size_t input) const override { return input != 0 && input != kOutputState && input != kCellState; }
   std::string note() const override { return quantized_ ? "8-bit rows" : "row by row"; }
@@ -227,6 +241,7 @@ class RealLstm final : public Kernel {
 
   LstmShape s_;
   rules::Activation activation_;
+  bool backward_;
   float cell_clip_ = 0, projection_clip_ = 0;
   bool quantized_ = false, asymmetric_ = false, projected_ = false, with_matrix_ = false;
   int64_t group_ = 1, widest_ = 0;
@@ -235,7 +250,67 @@ class RealLstm final : public Kernel {
   std::vector<float> projection_bias_;
 };
 
+// Two cells along time, one forward and one backward, whose outputs may lie side by side. Places among the inputs of each
+// cell's weights, of its states, and of its weights of an auxiliary input.
+class RealLstmBothWays final : public Kernel {
+ public:
+  explicit RealLstmBothWays(const Step& step) : merged_(step.integer("merge_outputs", 0, 1) != 0) {
+    const bool weighted = step.has_input(kAuxiliaryWeights) || step.has_input(kAuxiliaryWeights + 1);
+    require(!weighted, "an auxiliary input has weights of its own");
+    require(step.outputs.size() == (merged_ ? 1u : 2u), "there is another number of outputs");
+    for (const bool backward : {false, true}) {
+      std::vector<size_t>& places = places_[backward ? 1 : 0];
+      places = {backward && step.has_input(kAuxiliary) ? kAuxiliary : 0};
+      for (size_t i = 0; i < kStates - kInputWeights; ++i) places.push_back((backward ? 18 : kInputWeights) + i);
+      for (size_t i = 0; i < 2; ++i) places.push_back((backward ? 37 : 35) + i);
+      Step cell = step;
+      Operand out = step.output(backward && !merged_ ? 1 : 0);
+      require(!out.shape.empty(), "an output is a scalar");
+      if (merged_) {
+        require(out.shape.back() % 2 == 0, "an output does not fit");
+        out.shape.back() /= 2, out.elements /= 2, out.row_stride /= 2;
+      }
+      cell.inputs.clear(), cell.outputs = {&out};
+      for (const size_t place : places) cell.inputs.push_back(step.has_input(place) ? step.inputs[place] : nullptr);
+      const std::string prefix = backward ? "backward_" : "forward_";
+      for (const auto& [name, array] : step.arrays) {
+        if (name.compare(0, prefix.size(), prefix) == 0) cell.arrays[name.substr(prefix.size())] = array;
+      }
+      cells_.push_back(std::make_unique<RealLstm>(cell, backward));
+    }
+  }
+  int64_t scratch_bytes(int threads) const override {
+    return cells_[0]->scratch_bytes(threads) + cells_[1]->scratch_bytes(threads);
+  }
+  bool packs(size_t input) const override {
+    return input != 0 && input != kAuxiliary && (input < 35 || input > 38) && input < kAuxiliary;
+  }
+  std::string note() const override { return cells_[0]->note() + ", both ways"; }
+
+  void run(const Run& run) const override {
+    std::array<std::array<uint8_t*, kStates + 2>, 2> inputs;
+    std::array<uint8_t*, 2> outputs, scratch = {run.scratch, run.scratch + cells_[0]->scratch_bytes(1)};
+    const int64_t wide = cells_[0]->outputs();
+    const auto part = [&](size_t i) { return Run{inputs[i].data(), &outputs[i], scratch[i], run.pool}; };
+    for (size_t i = 0; i < 2; ++i) {
+      for (size_t k = 0; k < places_[i].size(); ++k) inputs[i][k] = run.inputs[places_[i][k]];
+      outputs[i] = merged_ ? run.outputs[0] + static_cast<int64_t>(i) * wide * 4 : run.outputs[i];
+      if (!cells_[i]->compute(part(i), merged_ ? 2 * wide : wide)) throw Undefined();
+    }
+    for (size_t i = 0; i < 2; ++i) cells_[i]->keep_states(part(i));
+  }
+
+ private:
+  static constexpr size_t kStates = 18, kAuxiliary = 39, kAuxiliaryWeights = 40;
+
+  bool merged_;
+  std::vector<size_t> places_[2];
+  std::vector<std::unique_ptr<RealLstm>> cells_;
+};
+
 }  // namespace
+
+std::unique_ptr<Kernel> make_real_lstm_both_ways(const Step& step) { return std::make_unique<RealLstmBothWays>(step); }
 
 std::unique_ptr<Kernel> make_real_lstm(const Step& step) { return std::make_unique<RealLstm>(step); }
 
