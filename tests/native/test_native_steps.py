@@ -16,6 +16,7 @@ from operators import (
     test_bidirectional_sequence_lstm,
     test_mfcc,
     test_real_layers,
+    test_reduce_window,
     test_rfft2d,
 )
 from support import attention_models, build, contributed_models, wide_models
@@ -113,6 +114,15 @@ def test_averages_of_bytes(sizes: list[int], last: bool, padded: bool, seed: int
         "QLinearAveragePool", inputs, [TensorProto.UINT8], attributes, domain=MICROSOFT, constants=list(scales)
     )
     natively(content, list(feed), HERE)
+
+
+@pytest.mark.parametrize("padding", [[3, 0, 1, 2], [-1, -2, 2, 1], [0, 2, -3, 4]])
+@pytest.mark.parametrize("kind", ["f32", "f64", "s32", "s64"])
+def test_windows_of_what_is_spread(kind: str, padding: list[int]) -> None:
+    x = np.random.default_rng(3).integers(-9, 9, (5, 6)).astype(test_reduce_window.NUMPY[kind])
+    geometry = {"windowDimensions": [2, 3], "windowStrides": [2, 1], "baseDilations": [2, 3], "windowDilations": [1, 2]}
+    content, (feed,) = test_reduce_window.of_body(x, x[0, 0], kind, ["STABLEHLO_ADD"], {**geometry, "padding": padding})
+    natively(content, feed)
 
 
 @pytest.mark.parametrize("weights", ["f32", "s8", "u8"])
