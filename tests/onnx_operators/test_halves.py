@@ -310,6 +310,32 @@ def test_nodes_of_definitions_are_asked_after_those_of_the_file(kernel: str) -> 
 
 
 @needs_measured
+@pytest.mark.parametrize("exponent", [2, 2.002])
+@pytest.mark.parametrize("count", [1, 2])
+def test_exponents_of_normalizations_without_a_mean(count: int, exponent: float) -> None:
+    """Only 2 is the exponent of one; where two share it, it is cast in every run."""
+    rng = np.random.default_rng(0)
+    constants: dict[str, np.ndarray] = {"two": np.array(exponent, np.float16), "epsilon": np.array(1e-3, np.float16)}
+    nodes = [helper.make_node("Exp", ["x"], ["0 in"])]
+    for turn in range(count):
+        constants[f"{turn} scale"] = 1 + _halves(rng, 24)
+        for kind, inputs, output in (
+            ("Pow", ("in", "two"), "power"),
+            ("ReduceMean", ("power",), "mean"),
+            ("Add", ("mean", "epsilon"), "sum"),
+            ("Sqrt", ("sum",), "root"),
+            ("Div", ("in", "root"), "ratio"),
+            ("Mul", ("ratio", "scale"), "scaled"),
+        ):
+            names = [name if name in ("two", "epsilon") else f"{turn} {name}" for name in inputs]
+            given = {"axes": [-1]} if kind == "ReduceMean" else {}
+            nodes.append(helper.make_node(kind, names, [f"{turn} {output}"], **given))
+        nodes.append(helper.make_node("Sin", [f"{turn} scaled"], [f"{turn + 1} in"]))
+    nodes.append(helper.make_node("Cast", [f"{count} in"], ["y"], to=TensorProto.FLOAT))
+    assert _check(*build(nodes, {"x": _halves(rng, 3, 24)}, {"y": TensorProto.FLOAT}, constants, opset=17))
+
+
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""

@@ -130,6 +130,12 @@ def _shares_cast(editor: Editor, power: Node) -> bool:
     return cast is not None and bool(cast.attributes.get("inserted")) and editor.edges(cast) != 1
 
 
+def _cast_constant(editor: Editor, index: int | None) -> np.ndarray | None:
+    """A constant, or what is cast in every run."""
+    cast = editor.writer(index)
+    return editor.value(cast.inputs[0] if cast is not None and cast.operator == "convert" else index)
+
+
 def _real_cast(editor: Editor, cast: Node | None) -> Node | None:
     """The node if it is a cast of real numbers."""
     if cast is None or cast.source != "Cast":
@@ -163,7 +169,7 @@ def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
         if parts is None or scaled is None or x is None or parts[0].inputs[0] != x:
             continue
         # Source: ORT does not ask so where there is a mean.
-        exponent = editor.value(parts[0].inputs[1])
+        exponent = _cast_constant(editor, parts[0].inputs[1])
         if editor.type(x) not in ("f32", "f64") or exponent is None or exponent.size != 1 or exponent.item() != 2:
             continue
         scale = _vector(editor, shapes, scaled)
