@@ -328,3 +328,82 @@ def _musicgen() -> Network:
     made = instance("MusicgenForCausalLM", "MusicgenDecoderConfig", **options, ffn_dim=INNER, num_codebooks=2)
     inputs = {"input_ids": Input((4, "sequence"), "tokens"), "encoder_hidden_states": Input((2, 5, WIDTH))}
     return _called(made, inputs, "logits", "audio")
+
+
+class ExpertsNode(nn.Module):
+    """Layers of experts that are one node each, com.microsoft's MoE, or with `bits` its QMoE, as model builders write.
+
+    The node is made by torch.export alone; what PyTorch computes in its place are zeros.
+    """
+
+    def __init__(self, activation: str, bits: int = 0, block: int = 0, points: bool = False, experts: int = 4) -> None:
+        super().__init__()
+        self.bits, each = bits, 8 // bits if bits else 1
+        self.attributes: dict[str, Any] = {"k": 2, "activation_type": activation, "normalize_routing_weights": 1}
+        outer = INNER
+        if activation == "swiglu":
+            outer *= 2
+            self.attributes |= {
+                "swiglu_fusion": 1,
+                "activation_alpha": 1.702,
+                "activation_beta": 1.0,
+                "swiglu_limit": 7.0,
+            }
+        if bits:
+            self.attributes |= {"expert_weight_bits": bits, "block_size": block}
+        self.norm, self.router = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, experts)
+        for name, columns, depth in (("first", outer, WIDTH), ("second", WIDTH, INNER)):
+            blocks = depth // block if block else 1
+            weights = torch.randn(experts, columns, depth) / depth**0.5
+            points_shape = (experts, columns, -(-blocks // each))
+            self.register_buffer(name, self._codes(experts, columns, depth // each) if bits else weights)
+            self.register_buffer(
+                f"{name}_scale", torch.rand(experts, columns, blocks) / 2**bits + 0.01 if bits else None
+            )
+            self.register_buffer(f"{name}_bias", torch.randn(experts, columns) / 8)
+            self.register_buffer(f"{name}_points", self._codes(*points_shape) if points else None)
+
+    @staticmethod
+    def _codes(*shape: int) -> torch.Tensor:
+        return torch.randint(0, 256, shape, dtype=torch.uint8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        normed = self.norm(x)
+        rows = normed.reshape(-1, WIDTH)
+        given = [rows, self.router(rows), self.first]
+        if self.bits:
+            given += [self.first_scale, self.first_bias, self.second, self.second_scale, self.second_bias]
+            given += [None, None, None, self.first_points, self.second_points]
+        else:
+            given += [self.first_bias, self.second, self.second_bias]
+        node = "com.microsoft::QMoE" if self.bits else "com.microsoft::MoE"
+        made = torch.onnx.ops.symbolic(node, given, self.attributes, dtype=x.dtype, shape=rows.shape, version=1)
+        return x + made.reshape(x.shape)
+
+
+def _experts(activation: str, bits: int = 0, block: int = 0, points: bool = False) -> Callable[[], Network]:
+    """A decoder of such layers with attention before each; the node makes the exporter choose operators itself."""
+
+    def make() -> Network:
+        layers = [
+            layer
+            for _ in range(LAYERS)
+            for layer in (
+                nn.TransformerEncoderLayer(WIDTH, 4, INNER, batch_first=True, norm_first=True, dropout=0.0),
+                ExpertsNode(activation, bits, block, points),
+            )
+        ]
+        body = nn.Sequential(nn.Embedding(100, WIDTH), *layers, nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 100))
+        return Network(body.eval(), {"input": Input(("batch", "sequence"), "tokens")}, "decoder")
+
+    return make
+
+
+NETWORKS |= {
+    "experts_node": _experts("silu"),
+    "experts_node_gated": _experts("swiglu"),
+    "experts_node_4": _experts("swiglu", 4, 32),
+    "experts_node_4_points": _experts("gelu", 4, 16, True),
+    "experts_node_8": _experts("relu", 8, 32),
+    "experts_node_8_rows": _experts("swiglu", 8),
+}
