@@ -1,6 +1,7 @@
 // The cores of one instruction set, completed by the simpler ones below it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ class CoreSet {
   static std::vector<std::string> compiled();
 
   const char* isa() const { return chain_.front()->isa; }
+  // Multiply-adds of bytes in a nanosecond, about, where the fastest set does so many: whether threads are worth it.
+  int64_t byte_rate(int64_t fastest) const { return std::max<int64_t>(1, fastest / chain_.front()->byte_times); }
   // All cores as (instruction set that implements it, core).
   std::vector<std::pair<std::string, std::string>> rows() const;
 

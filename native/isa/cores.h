@@ -467,6 +467,8 @@ using RealLanes = bool (*)(const RealLaneRows& rows);
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {
   const char* isa = "";
+  // How many times as long products of bytes take as by the fastest set, about.
+  int64_t byte_times = 1;
 // NOLINTNEXTLINE(bugprone-macro-parentheses): types have no parentheses.
 #define BITTRUE_FACTORY(name, Core, Spec) std::unique_ptr<Core> (*name)(const Spec&) = nullptr;
 #define BITTRUE_FUNCTION(name, Type) Type name = nullptr;

@@ -10,6 +10,7 @@ constexpr Cores own_cores() {
 #if defined(__AVXVNNI__)
   Cores cores;
   cores.isa = "avxvnni";
+  cores.byte_times = 2;
   cores.matmul = make_matmul;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;
@@ -18,6 +19,7 @@ constexpr Cores own_cores() {
 #else
   Cores cores;
   cores.isa = "avx2";
+  cores.byte_times = 4;
   cores.matmul = make_matmul;
   cores.depthwise = make_depthwise;
   cores.add = make_add;

@@ -8,6 +8,7 @@ namespace {
 constexpr Cores own_cores() {
   Cores cores;
   cores.isa = "neon-dotprod";
+  cores.byte_times = 4;
   cores.matmul = make_matmul;
   cores.depthwise = make_depthwise;
   cores.add = make_add;

@@ -9,6 +9,7 @@ namespace {
 constexpr Cores own_cores() {
   Cores cores;
   cores.isa = "portable";
+  cores.byte_times = 30;
 #define BITTRUE_FACTORY(name, Core, Spec) cores.name = make_##name;
 #define BITTRUE_FUNCTION(name, Type) cores.name = name;
 #define BITTRUE_OBJECT(name, Type) cores.name = &k##Type;

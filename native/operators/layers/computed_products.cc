@@ -13,7 +13,7 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kComputedRows = 24;   // of one task: a multiple of most tiles' heights
-constexpr int64_t kComputedRate = 100;  // multiply-adds of one nanosecond, about
+constexpr int64_t kComputedRate = 100;  // see CoreSet::byte_rate
 constexpr int64_t kFewRows = 8;         // that meet a matrix where it lies: packing it would take longer
 
 // Zero points of bytes as native memory keeps them: the plan's, or those of an operand that is read while running.
@@ -109,6 +109,7 @@ class ByteProducts final : public Kernel {
       require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
               "no native kernel for these types");
     }
+    rate_ = cores.byte_rate(kComputedRate);
     depth_ = round_up(p_.depth, 4);
     most_ = core_.lanes * core_.vectors;
     width_ = round_up(p_.columns, core_.lanes);
@@ -133,7 +134,7 @@ class ByteProducts final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const int threads = run.pool.threads_for(p_.work() / kComputedRate);
+    const int threads = run.pool.threads_for(p_.work() / rate_);
     Shared shared;
     uint8_t* at = run.scratch;
     const auto take = [&](int64_t bytes) {
@@ -410,7 +411,7 @@ class ByteProducts final : public Kernel {
   IntegerFinish finish_;
   RequantizeRows requantize_ = nullptr;
   std::vector<rules::Requantize> requantizations_ = {{}};  // one, or one per matrix on the right
-  int64_t depth_ = 0, most_ = 0, width_ = 0;
+  int64_t depth_ = 0, most_ = 0, width_ = 0, rate_ = 1;
   bool constant_ = false, in_place_ = false;
   std::vector<uint8_t> ones_;
   std::vector<int8_t> kept_;  // constant columns, and their sums

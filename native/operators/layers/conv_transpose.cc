@@ -16,8 +16,7 @@
 namespace bittrue {
 namespace {
 
-// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-constexpr int64_t kTransposedRate = 150;
+constexpr int64_t kTransposedRate = 150;  // see CoreSet::byte_rate
 // Rows of one task, about: enough of them for a panel of weights in the first-level cache.
 constexpr int64_t kTransposedRows = 96;
 // Bytes that a segment may be read past its end.
@@ -62,7 +61,7 @@ class TransposedConvolution final : public Kernel {
 
   Transposed geometry_;
   uint8_t in_zero_point_;
-  int64_t weight_zero_point_;
+  int64_t weight_zero_point_, rate_;
   RowTerms row_terms_;
   std::vector<Part> parts_;
   // The padded copy of one image.
@@ -101,7 +100,10 @@ TransposedConvolution::Part TransposedConvolution::make_part(int64_t y, int64_t 
 }
 
 TransposedConvolution::TransposedConvolution(const Step& step, const CoreSet& cores, const Transposed& geometry)
-    : geometry_(geometry), in_zero_point_(stored_zero_point(step, kTransposedSource)), row_terms_(cores.row_terms()) {
+    : geometry_(geometry),
+      in_zero_point_(stored_zero_point(step, kTransposedSource)),
+      rate_(cores.byte_rate(kTransposedRate)),
+      row_terms_(cores.row_terms()) {
   const Transposed& g = geometry_;
   const SignedWeights weights = signed_weights(step.input(kTransposedWeights), step.integer("weight_zero_point"));
   const std::vector<int64_t> bias = biases(step, kTransposedBias, g.out_c);
@@ -242,7 +244,7 @@ void TransposedConvolution::run_lines(const Part& part, int64_t first, int64_t c
 void TransposedConvolution::run(const Run& run) const {
   const Transposed& g = geometry_;
   g.check_shape(run);
-  const int threads = run.pool.threads_for(g.work() / kTransposedRate);
+  const int threads = run.pool.threads_for(g.work() / rate_);
   int64_t blocks = 0;
   for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
   for (int64_t n = 0; n < g.batch; ++n) {

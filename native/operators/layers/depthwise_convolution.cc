@@ -43,18 +43,17 @@ class DepthwiseConvolution final : public Kernel {
   Window window_;
   bool pairs_;                  // sums of two products saturate
   std::vector<uint8_t> zeros_;  // one line of zero points
-  int64_t preferred_rows_, most_rows_;
+  int64_t preferred_rows_, most_rows_, rate_;
   FusedTable table_;
   std::unique_ptr<Depthwise> core_;
 };
 
 // Outputs of one task, at most: bounds the list of its rows.
 constexpr int64_t kTaskOutputs = 1 << 20;
-// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-constexpr int64_t kDepthwiseRate = 80;
+constexpr int64_t kDepthwiseRate = 80;  // see CoreSet::byte_rate
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
-    : window_(window), pairs_(sums_of_pairs(step)), table_(step, cores) {
+    : window_(window), pairs_(sums_of_pairs(step)), rate_(cores.byte_rate(kDepthwiseRate)), table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   // Weights of pairs are u8 numbers less 128, whatever their zero point is.
   const int64_t given = step.integer("weight_zero_point", pairs_ ? 0 : -255, 255);
@@ -100,7 +99,7 @@ void DepthwiseConvolution::run(const Run& run) const {
   if (window_.out_w == 0 || window_.in_c == 0) return;
   const int64_t in_row = window_.in_w * window_.in_c, out_row = window_.out_w * window_.in_c;
   const int64_t work = window_.pixels() * window_.out_c * window_.taps();
-  const int threads = run.pool.threads_for(work / kDepthwiseRate);
+  const int threads = run.pool.threads_for(work / rate_);
   const int64_t tasks = task_count(window_.out_h, most_rows_, preferred_rows_, threads);
   const int64_t task_rows = round_up((window_.out_h + tasks - 1) / tasks, preferred_rows_);
   const int64_t per_image = (window_.out_h + task_rows - 1) / task_rows;

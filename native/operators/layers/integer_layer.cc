@@ -72,6 +72,7 @@ class IntegerLayer final : public Kernel {
     spec.pairs = pairs;
     if (requantized()) spec.requantize = step.requantize(columns_);
     matmul_ = cores.matmul(spec);
+    rate_ = cores.byte_rate(requantized() ? 80 : 150);
     block_ = std::min<int64_t>(std::max<int64_t>(rows_, 1), round_up(64, matmul_->tile_rows()));
   }
 
@@ -87,9 +88,8 @@ class IntegerLayer final : public Kernel {
     const uint32_t zero_point = zero_point_ == kNone ? 0 : run.inputs[zero_point_][0];
 
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
-    // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-    const int64_t rate = requantized() ? 80 : 150, bytes = columns_ * (requantized() ? 1 : 4);
-    const int threads = run.pool.threads_for(rows_ * columns_ * depth_ / rate);
+    const int64_t bytes = columns_ * (requantized() ? 1 : 4);
+    const int threads = run.pool.threads_for(rows_ * columns_ * depth_ / rate_);
     const bool apart = threads > 1 && (requantized() || blocks < 2 * threads);
     const int64_t groups =
         cut(apart ? group_count(panels, threads) : 1, block_ * columns_ * depth_, kTaskMostWork, panels);
@@ -143,7 +143,7 @@ class IntegerLayer final : public Kernel {
   size_t zero_point_;
   IntegerFinish finish_;
   RowTerms row_terms_;
-  int64_t rows_ = 0, packed_depth_ = 0, block_ = 0;
+  int64_t rows_ = 0, packed_depth_ = 0, block_ = 0, rate_ = 1;
   std::vector<uint32_t> corrections_;
   std::unique_ptr<Matmul> matmul_;
 };
