@@ -184,6 +184,7 @@ GENERATED: dict[str, set[str]] = {
     "NGramRepeatBlock": set(),
     "Normalizations": set(),
     "ScaledSiLU": set(),
+    "WordConvEmbedding": set(),
 }
 
 
