@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -75,6 +77,7 @@ def test_alpha_larger_than_the_input_is_refused() -> None:
 
 @pytest.mark.numerics("litert")
 @pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="of two NaNs that meet either one's payload may stay there")
 def test_of_two_nans_the_inputs_stays(constant: bool) -> None:
     kinds = np.uint32([0x7FC00001, 0xFFC00002, 0x7F800003, 0x3F800000, 0xBF800000, 0x7F800000, 0x80000000])
     x, alpha = (np.tile(side.reshape(-1), 3).view(np.float32) for side in np.meshgrid(kinds, kinds + np.uint32(8)))

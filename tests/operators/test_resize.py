@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,8 +72,9 @@ def test_resize_bilinear_with_exact_weights(case: tuple[bytes, int]) -> None:
 
 @given(resize("RESIZE_NEAREST_NEIGHBOR", ("s8", "u8", "s16", "f32", "s32", "u32", "f16", "bool"), 60))
 def test_resize_nearest(case: tuple[bytes, int]) -> None:
+    """Where a runtime's quotient by 0 ends its process, on x86-64, it is 0 on aarch64."""
     content, seed = case
-    check(content, feeds_for(content, seed))
+    check(content, feeds_for(content, seed), may_refuse={"BT-RESIZE-EMPTY"} if platform.machine() == "aarch64" else ())
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -197,11 +197,12 @@ def _subnormal(arrays: Iterable[np.ndarray]) -> bool:
 
 
 def inexact_names(plan: bittrue.Plan) -> frozenset[str]:
-    """What steps of inexact rows give, and all that is computed from it."""
+    """What steps of inexact rows give, the states that they leave, and all that is computed from it."""
     found: set[int] = set()
     for step in plan.steps:
-        if step.inexact or in_rotated_fours(plan, step) or found.intersection(i for i in step.inputs if i is not None):
-            found.update(step.outputs)
+        read = {i for i in step.inputs if i is not None}
+        if step.inexact or in_rotated_fours(plan, step) or found & read:
+            found.update(step.outputs, (i for i in read if plan.tensors[i].kind == "variable"))
     if plan.later is not None and (found or plan.inexact):
         found.update(range(len(plan.tensors)))
     return frozenset(plan.tensors[i].name for i in found)

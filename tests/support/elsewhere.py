@@ -75,6 +75,8 @@ def suite(name: str, target: Path) -> None:
 
 def answer(source: Path, target: Path, resolver: str) -> None:
     """The cases of a file again, with what the runtime installed here answers."""
+    import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
+
     serve = _serve_onnx if resolver == "onnxruntime" else _serve
     # An emulated process that was forked cannot start threads.
     context = multiprocessing.get_context("spawn")
@@ -197,8 +199,8 @@ def keep(name: str, source: Path, target: Path) -> None:
 
 
 def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
-    """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses, or
-    where nodes are known to be others there, whatever their rows say.
+    """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses,
+    where nothing was answered, or where nodes are known to be others there, whatever their rows say.
     """
     import bittrue
     from bittrue.graph import UNREPRODUCED
@@ -226,7 +228,7 @@ def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
         return [], ""
     finally:
         planner._choose = choose
-    if unlike:
+    if unlike or not case.answer.values:
         return [], ""
     outcomes = {"equal"}
     for key, value in case.answer.values.items():

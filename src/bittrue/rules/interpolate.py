@@ -7,6 +7,7 @@ second one. `apply` combines the four neighbours of each pixel.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -112,15 +113,17 @@ def _prepare_eleven_bits(size: int, out: int, align_corners: bool, half_pixel: b
 
 
 def _clamped_positions(
-    size: int, out: int, align_corners: bool, half_pixel: bool
+    size: int, out: int, align_corners: bool, half_pixel: bool, fused: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions are limited to [0, dimension - 1] before they are split into a whole and a fraction."""
     f32 = np.float32
     corners = 1 if align_corners and out > 1 else 0
     step = f32(size - corners) / f32(out - corners)
-    position = np.arange(out).astype(f32) * step
+    count = np.arange(out).astype(f32)
+    position = count * step
     if half_pixel and not align_corners:
-        position = position + (f32(0.5) * step - f32(0.5))
+        start = f32(0.5) * step - f32(0.5)
+        position = fma(count, step, start) if fused else position + start
     position = np.minimum(np.maximum(position, f32(0)), f32(size - 1))
     low = position.astype(np.int64)
     return low, np.minimum(low + 1, size - 1), position - low.astype(f32)
@@ -139,8 +142,8 @@ def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndar
     return (top * 2048 + (bottom - top) * weight_y + (1 << 21)) >> 22
 
 
-def _prepare_clamped(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
-    low, high, weight = _clamped_positions(size, out, align_corners, half_pixel)
+def _prepare_clamped(size: int, out: int, align_corners: bool, half_pixel: bool, fused: bool = False) -> Prepared:
+    low, high, weight = _clamped_positions(size, out, align_corners, half_pixel, fused)
     return {"low": low, "high": high, "weight": weight}
 
 
@@ -182,6 +185,20 @@ def _apply_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndar
         top = corners[0] + (corners[2] - corners[0]) * weight_x
         bottom = corners[1] + (corners[3] - corners[1]) * weight_x
         return top + (bottom - top) * weight_y
+
+
+def _apply_fused_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """As `_apply_differences`; a product and the sum that it enters are rounded once.
+
+    >>> low, high, weight = np.float32([-1]), np.float32([0.3]), np.float32([0.7])
+    >>> rules = (RULES[name] for name in ("binary32_differences", "binary32_fused_differences"))
+    >>> [rule.apply((low, low, high, high), 0 * low, weight).tolist() for rule in rules]
+    [[-0.09000003337860107], [-0.09000004827976227]]
+    """
+    with np.errstate(all="ignore"):
+        top = fma(corners[2] - corners[0], weight_x, corners[0])
+        bottom = fma(corners[3] - corners[1], weight_x, corners[1])
+        return fma(bottom - top, weight_y, top)
 
 
 def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, nudge: np.float32) -> np.ndarray:
@@ -377,6 +394,12 @@ RULES: dict[str, InterpolateRule] = {
         "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
         "t + (b - t) * wy, every operation rounded to binary32",
         "docs/facts/xnnpack.md 3.5, verified by running",
+    ),
+    "binary32_fused_differences": InterpolateRule(
+        partial(_prepare_clamped, fused=True),
+        _apply_fused_differences,
+        "as binary32_differences; a product and the sum that it enters are rounded once",
+        "docs/facts/xnnpack.md 3.5, verified by running on aarch64",
     ),
     "binary32_differences_unlimited": InterpolateRule(
         _prepare_binary32,

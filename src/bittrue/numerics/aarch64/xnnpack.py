@@ -15,6 +15,7 @@ CHANGES = (
     *litert_optimized.CHANGES,
     *(Change(stem, _FIXED, outputs=("u8",)) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("mul", _FIXED, outputs=litert_optimized.BYTES),
+    Change("resize_linear", {"interpolate": ("binary32_differences", "binary32_fused_differences")}),
     *(Change(stem, {"mean": ("binary32_affine_even", "binary32_fused_affine_even")}) for stem in ("mean", "sum")),
 )
 
