@@ -11,8 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .uncollected import uncollected
-
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
@@ -123,6 +121,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'bittrue' has no attribute {name!r}")
+    from .uncollected import uncollected
+
     module, attribute = _PUBLIC[name]
     value = getattr(uncollected(import_module)(f".{module}", __name__), attribute)
     globals()[name] = value
