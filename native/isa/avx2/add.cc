@@ -1,12 +1,14 @@
 // Addition of two 8-bit tensors: both operands aligned exactly, the sum requantized.
 //
-// An aligned operand is formed as portable::AlignedFormula says: one vpmaddwd multiplies q by a number below 2^22, as
+// Where portable::SumLine gives all 65536 results, with the instructions that will run, sums are that: pairs (a, b) times both
+// parts of the factors, by vpmaddwd. Else an aligned operand is formed as portable::AlignedFormula says: one vpmaddwd multiplies q by a number below 2^22, as
 // q * (number mod 128) + (q * 128) * (number / 128), for |q * 128| < 2^15. Where no constants give the rule's results, the
 // sums are looked up byte by byte.
 #if !defined(__AVXVNNI__)
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "isa/avx2/cores.h"
 #include "isa/avx2/vector_elementwise.h"
@@ -106,6 +108,68 @@ class Sums {
   Aligned first_, second_;
 };
 
+class SumByLine final : public Elementwise {
+ public:
+  explicit SumByLine(const portable::SumLine& line) : line_(line) {}
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    const Constants constants(line_);
+    int64_t i = 0;
+    for (; i + 32 <= count; i += 32) store32(out + i, constants.sums(load32(first + i), load32(second + i)));
+    if (i == count) return;
+    uint8_t rest[3][32] = {};
+    const auto size = static_cast<size_t>(count - i);
+    std::memcpy(rest[0], first + i, size);
+    std::memcpy(rest[1], second + i, size);
+    store32(rest[2], constants.sums(load32(rest[0]), load32(rest[1])));
+    std::memcpy(out + i, rest[2], size);
+  }
+
+ private:
+  // In registers.
+  struct Constants {
+    explicit Constants(const portable::SumLine& line)
+        : shift(_mm_cvtsi32_si128(line.shift)),
+          low(_mm256_set1_epi8(static_cast<char>(line.low))),
+          high(_mm256_set1_epi8(static_cast<char>(line.high))) {
+      for (int part = 0; part < 2; ++part) {
+        factors[part] = _mm256_set1_epi32(line.factors[part]);
+        offset[part] = _mm256_set1_epi32(line.offset[part]);
+      }
+    }
+
+    // The unpacks and the packs undo each other's order. Words saturate past the clamp.
+    __m256i sums(__m256i a, __m256i b) const {
+      const __m256i words = two(_mm256_unpacklo_epi8(a, b)), others = two(_mm256_unpackhi_epi8(a, b));
+      return _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(words, others), low), high);
+    }
+    __m256i two(__m256i bytes) const {
+      const __m256i zero = _mm256_setzero_si256();
+      return _mm256_packs_epi32(one(_mm256_unpacklo_epi8(bytes, zero)), one(_mm256_unpackhi_epi8(bytes, zero)));
+    }
+    __m256i one(__m256i pairs) const {
+      const __m256i upper = _mm256_add_epi32(_mm256_madd_epi16(pairs, factors[0]), offset[0]);
+      const __m256i lower = _mm256_add_epi32(_mm256_madd_epi16(pairs, factors[1]), offset[1]);
+      return _mm256_sra_epi32(_mm256_add_epi32(upper, _mm256_srli_epi32(lower, portable::SumLine::kPart)), shift);
+    }
+
+    __m128i shift;
+    __m256i factors[2], offset[2], low, high;
+  };
+
+  const portable::SumLine line_;
+};
+
+// Runs an addition over all pairs of bytes, a row of 256 for each first one.
+void sum_all(const Elementwise& sum, uint8_t* stored) {
+  uint8_t bytes[256], same[256];
+  for (int i = 0; i < 256; ++i) bytes[i] = static_cast<uint8_t>(i);
+  for (int a = 0; a < 256; ++a) {
+    std::memset(same, a, sizeof same);
+    sum.run(same, bytes, stored + 256 * a, 256);
+  }
+}
+
 int64_t largest(const int64_t* values) {
   int64_t result = 0;
   for (int q = 0; q < 256; ++q) result = std::max(result, std::abs(values[q]));
@@ -120,7 +184,15 @@ std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   // Sums that leave 32 bits come back as anything.
   const int64_t greatest = std::min(largest(operands.first) + largest(operands.second), int64_t{1} << 31);
   const Choice choice(spec.requantize, static_cast<double>(greatest));
-  return std::unique_ptr<Elementwise>(new VectorElementwise<Sums>(Sums(spec, operands), spec.requantize, choice));
+  std::unique_ptr<Elementwise> exact(new VectorElementwise<Sums>(Sums(spec, operands), spec.requantize, choice));
+  AlignedArray<uint8_t> expected(65536), stored(65536);
+  sum_all(*exact, expected.data());
+  portable::SumLine line;
+  if (!portable::find_sum_line(spec, expected.data(), &line)) return exact;
+  std::unique_ptr<Elementwise> by_line(new SumByLine(line));
+  sum_all(*by_line, stored.data());
+  if (std::memcmp(stored.data(), expected.data(), 65536) != 0) return exact;
+  return by_line;
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -20,23 +20,13 @@ namespace {
 inline __mmask64 next_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
 // ---- Addition ----
 //
-// stored = floor((a * first + b * second + offset) / 2^shift) in integers, with upper and lower parts of 15 bits: pairs (a, b)
-// are multiplied by both parts, and what the lower sums carry is added to the upper ones. An offset is looked for that all
-// 65536 results of the rules allow, and all are compared, with the instructions that will run. Where they differ the next set
-// adds them up.
-
-constexpr int kPart = 15;
-
-struct LineConstants {
-  int32_t factors[2], offset[2];  // upper and lower part; factors of both as pairs of words
-  int32_t shift;                  // of the upper part
-  uint8_t low, high;
-};
+// As portable::SumLine says: pairs (a, b) are multiplied by both parts of the factors. All 65536 results are compared, with the
+// instructions that will run; where they differ the next set adds them up.
 
 // In registers.
-class SumLine {
+class SumsOfBytes {
  public:
-  explicit SumLine(const LineConstants& c)
+  explicit SumsOfBytes(const portable::SumLine& c)
       : shift_(_mm_cvtsi32_si128(c.shift)),
         low_(_mm512_set1_epi8(static_cast<char>(c.low))),
         high_(_mm512_set1_epi8(static_cast<char>(c.high))) {
@@ -62,7 +52,7 @@ class SumLine {
   __m512i sums(__m512i pairs) const {
     const __m512i upper = _mm512_dpwssd_epi32(offset_[0], pairs, factors_[0]);
     const __m512i lower = _mm512_dpwssd_epi32(offset_[1], pairs, factors_[1]);
-    return _mm512_sra_epi32(_mm512_add_epi32(upper, _mm512_srli_epi32(lower, kPart)), shift_);
+    return _mm512_sra_epi32(_mm512_add_epi32(upper, _mm512_srli_epi32(lower, portable::SumLine::kPart)), shift_);
   }
 
   __m128i shift_;
@@ -71,9 +61,9 @@ class SumLine {
 
 class SumByLine final : public Elementwise {
  public:
-  explicit SumByLine(const LineConstants& constants) : constants_(constants) {}
+  explicit SumByLine(const portable::SumLine& constants) : constants_(constants) {}
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    const SumLine line(constants_);
+    const SumsOfBytes line(constants_);
     int64_t i = 0;
     for (; i + 64 <= count; i += 64) {
       _mm512_storeu_si512(out + i, line(_mm512_loadu_si512(first + i), _mm512_loadu_si512(second + i)));
@@ -85,59 +75,12 @@ class SumByLine final : public Elementwise {
   }
 
  private:
-  const LineConstants constants_;
+  const portable::SumLine constants_;
 };
 
 struct Table {
   uint8_t stored[65536];  // [first][second]
 };
-
-// False where no offset gives all results.
-bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
-  const rules::Requantize& r = spec.requantize;
-  if (r.low + r.flip < 0 || r.high + r.flip > 255) return false;
-  c->low = static_cast<uint8_t>(r.low + r.flip);
-  c->high = static_cast<uint8_t>(r.high + r.flip);
-  const double unit = std::ldexp(portable::real_multiplier(r.rescale, r.multipliers.data()[0]), spec.left);
-  const double slopes[2] = {portable::real_multiplier(spec.align, spec.first) * unit,
-                            portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit)};
-  // As many bits as two parts hold, and as a sum of upper parts leaves.
-  const double largest = std::max(std::fabs(slopes[0]), std::fabs(slopes[1]));
-  if (!(largest > 0)) return false;
-  const int shift = std::min(2 * kPart, 2 * kPart - 2 - std::ilogb(largest));
-  if (shift < kPart) return false;
-  c->shift = shift - kPart;
-  int64_t factors[2];
-  for (int i = 0; i < 2; ++i) factors[i] = static_cast<int64_t>(std::nearbyint(std::ldexp(slopes[i], shift)));
-  // Offsets are at least what results above the clamp's low end ask for, and below 1 more than the others do. All are
-  // integers that binary64 has.
-  __m512d leasts = _mm512_set1_pd(-std::numeric_limits<double>::infinity());
-  __m512d limits = _mm512_set1_pd(std::numeric_limits<double>::infinity());
-  const __m512d low = _mm512_set1_pd(c->low), high = _mm512_set1_pd(c->high);
-  const __m512d one = _mm512_set1_pd(std::ldexp(1.0, shift)), second = _mm512_set1_pd(static_cast<double>(factors[1]));
-  for (int i = 0; i < 65536; i += 8) {
-    const __m512d first = _mm512_set1_pd(static_cast<double>(i / 256 * factors[0]));
-    const __m512d b = _mm512_add_pd(_mm512_set1_pd(i % 256), _mm512_set_pd(7, 6, 5, 4, 3, 2, 1, 0));
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(table.stored + i));
-    const __m512d stored = _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes));
-    const __m512d offset = _mm512_fmsub_pd(stored, one, _mm512_fmadd_pd(b, second, first));
-    leasts = _mm512_mask_max_pd(leasts, _mm512_cmp_pd_mask(stored, low, _CMP_GT_OQ), leasts, offset);
-    limits = _mm512_mask_min_pd(limits, _mm512_cmp_pd_mask(stored, high, _CMP_LT_OQ), limits, offset);
-  }
-  const double least = _mm512_reduce_max_pd(leasts), limit = _mm512_reduce_min_pd(limits) + std::ldexp(1.0, shift);
-  // Results that are all at an end of the clamp, too, have no offset.
-  if (!(least < limit) || !(std::fabs(least) + std::fabs(limit) < 1e12)) return false;
-  const auto offset = static_cast<int64_t>(std::floor((least + limit) / 2));
-  constexpr int64_t kLower = (1 << kPart) - 1;
-  const auto pair = [](int64_t one, int64_t other) {
-    return static_cast<int32_t>(static_cast<uint32_t>(other) << 16 | (static_cast<uint32_t>(one) & 0xFFFF));
-  };
-  c->factors[0] = pair(factors[0] >> kPart, factors[1] >> kPart);
-  c->factors[1] = pair(factors[0] & kLower, factors[1] & kLower);
-  c->offset[0] = static_cast<int32_t>(offset >> kPart);
-  c->offset[1] = static_cast<int32_t>(offset & kLower);
-  return true;
-}
 
 // By the exact forms.
 void fill(const AddSpec& spec, Table* table) {
@@ -250,8 +193,8 @@ inline void sum_columns(const uint8_t* const* taps, int64_t taps_count, int64_t 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   std::unique_ptr<Table> table(new Table);
   fill(spec, table.get());
-  LineConstants constants;
-  if (find_line(spec, *table, &constants)) {
+  portable::SumLine constants;
+  if (portable::find_sum_line(spec, table->stored, &constants)) {
     std::unique_ptr<Elementwise> line(new SumByLine(constants));
     if (reproduces(*line, *table)) return line;
   }

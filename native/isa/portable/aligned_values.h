@@ -32,4 +32,18 @@ struct AlignedFormula {
 // bytes of `values`, as above. Slopes are below 2^21, zero points bytes; `none` where that is not so, or nothing fits.
 void aligned_formulas(const AddSpec& spec, const int64_t* first, const int64_t* second, AlignedFormula* formulas);
 
+// Sums as floor((a * first + b * second + offset) / 2^(15 + shift)) of the stored bytes a and b, limited to [low, high].
+// Factors and offset are cut into upper and lower parts of 15 bits; the factors of both are a pair of words. What the lower parts add up to, divided
+// by 2^15, is added to the sum of the upper ones, which fits 32 bits.
+struct SumLine {
+  static constexpr int kPart = 15;
+  int32_t factors[2], offset[2];
+  int shift;
+  uint8_t low, high;
+};
+
+// Looks for an offset that all 65536 results stored[a][b] allow; false where there is none. Whether results are those remains
+// to be seen.
+bool find_sum_line(const AddSpec& spec, const uint8_t* stored, SumLine* line);
+
 }  // namespace bittrue::portable
