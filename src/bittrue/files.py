@@ -23,23 +23,18 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from .errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-
-Content = TypeVar("Content", bytes, "np.ndarray")
-
 __all__ = [
     "append_line",
     "check_finished",
     "cut_off",
     "is_temporary",
-    "read_array",
     "read_file",
     "scratch",
     "scratch_bytes",
@@ -287,52 +282,17 @@ def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
             read, or has become shorter.
         OSError: what the system says.
     """
-    return _copied(path, start, size, _bytes_of, bytes)
-
-
-def read_array(path: object, start: int = 0, size: int | None = None) -> np.ndarray:
-    """The same as an array that nobody can write to. Large ones lie in large pages, which the system hands out in a
-    fraction of the time; errors as for `read_file`.
-    """
-    import numpy as np
-
-    return _copied(path, start, size, _array_of, lambda piped: np.frombuffer(piped, np.uint8))
-
-
-def _bytes_of(descriptor: int, size: int, start: int) -> bytes:
-    content = os.pread(descriptor, size, start)
-    while len(content) < size and (more := os.pread(descriptor, size - len(content), start + len(content))):
-        content += more
-    return content
-
-
-def _array_of(descriptor: int, size: int, start: int) -> np.ndarray:
-    import numpy as np
-
-    content, done = np.empty(size, np.uint8), 0
-    while done < size and (more := os.preadv(descriptor, [content[done:].data], start + done)):
-        done += more
-    content.flags.writeable = False
-    return content[:done]
-
-
-def _copied(
-    path: object,
-    start: int,
-    size: int | None,
-    copy: Callable[[int, int, int], Content],
-    piped: Callable[[bytes], Content],
-) -> Content:
-    """What `copy` makes of a descriptor, a number of bytes and where they begin; `piped` of what a pipe gave."""
     # Without Python's file objects, which take longer than small files.
     descriptor = os.open(_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            return piped(_piped(path, descriptor, before.st_mode))
+            return _piped(path, descriptor, before.st_mode)
         wanted = max(before.st_size - start, 0) if size is None else size
         # One byte more, which a file that grows has.
-        content = copy(descriptor, wanted + (size is None), start)
+        content = os.pread(descriptor, wanted + (size is None), start)
+        while len(content) < wanted and (more := os.pread(descriptor, wanted - len(content), start + len(content))):
+            content += more
         after = os.fstat(descriptor)
     finally:
         os.close(descriptor)

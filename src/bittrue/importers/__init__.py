@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InputError, ModelFormatError
-from ..files import read_array
+from ..files import read_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,9 +151,9 @@ def _read(source: object, path: str | None, weights: object) -> ModelFile:
     return read_tflite(source)  # type: ignore[arg-type]
 
 
-def _file_content(path: str | os.PathLike[str]) -> np.ndarray:
+def _file_content(path: str | os.PathLike[str]) -> bytes:
     try:
-        return read_array(path)
+        return read_file(path)
     except OSError as error:
         raise InputError(
             "BT-FILE-PATH",

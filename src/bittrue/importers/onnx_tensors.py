@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..files import read_array
+from ..files import read_file
 from ..graph import DataType, Tensor, data_type
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _external(proto: TensorProto, place: str, folder: Path | None, size: int) ->
     if not size:
         return np.zeros(0, np.uint8)
     try:
-        return read_array(path, offset, length)
+        return np.frombuffer(read_file(path, offset, length), np.uint8)
     except OSError as error:
         reason = error.strerror or error
         raise ModelFormatError("BT-ONNX-EXTERNAL", f"cannot read '{location}': {reason}", place=place) from None
