@@ -178,6 +178,8 @@ GENERATED: dict[str, set[str]] = {
     "HyperConnectionPostMix, HyperConnectionPreMix": set(),
     "LinearAttention": set(),
     "LinearAttentionGate": set(),
+    "MatMul": set(),
+    "MatMulInteger16": set(),
     "MRotaryEmbedding": set(),
     "MaxpoolWithMask": set(),
     "NGramHashMapping, VarlenNGramHashMapping": {"there are no tokens"},

@@ -6,6 +6,7 @@
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/tensor_products.h"
+#include "operators/layers/wrapping_products.h"
 
 namespace bittrue {
 namespace {
@@ -32,6 +33,7 @@ std::unique_ptr<Kernel> make_layer(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   require(step.rules.count("center") == 0, "no native rule for this slot");
   if (step.integers.count("block_size") != 0) return make_block_product(step, cores);
+  if (step.integers.count("wraps") != 0) return make_wrapping_products(step);
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
   if (step.rules.count("store") != 0) {
