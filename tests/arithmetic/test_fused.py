@@ -19,6 +19,14 @@ CASES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray]
     "tanh": (fused.tanh, np.tanh, 10, 5),
     "exp": (fused.exp, np.exp, 1, 3),
     "exp_on_negative": (lambda x: fused.exp_on_negative(-np.abs(x)), lambda x: np.exp(-np.abs(x)), 80, 3),
+    "exp_on_negative_of_64ths": (
+        lambda x: fused.exp_on_negative_of_64ths(-np.abs(x)),
+        lambda x: np.exp(-np.abs(x)),
+        80,
+        5,
+    ),
+    "logistic_of_64ths": (fused.logistic_of_64ths, lambda x: 1 / (1 + np.exp(-x)), 10, 5),
+    "elu_of_16ths": (fused.elu_of_16ths, lambda x: np.where(x < 0, np.expm1(x), x), 30, 4),
     "log": (lambda x: fused.log(np.abs(x)), lambda x: np.log(np.abs(x)), 0.5, 3),
     "sin": (fused.sin, np.sin, 1.5, 3),
     "cos": (fused.cos, np.cos, 1, 5),
@@ -59,6 +67,8 @@ NAN = "nan"
         ("log_by_exponent", [88.78173065185547, 88.37626647949219, NAN, -math.inf, -math.inf, -math.inf]),
         ("logistic_by_exponent", [NAN, 1.0, 0.0, 0.5, 0.5, 0.5]),
         ("elu_by_exponent", [NAN, math.inf, -1.0, 0.0, 0.0, 0.0]),
+        ("logistic_of_64ths", [NAN, 1.0, 0.0, 0.5, 0.5, 0.5]),
+        ("elu_of_16ths", [NAN, math.inf, -1.0, 0.0, -0.0, 0.0]),
         ("hard_swish", [NAN, math.inf, NAN, 0.0, -0.0, 0.0]),
         ("neg", [NAN, -math.inf, math.inf, 0.0, 0.0, 0.0]),
     ],
@@ -77,6 +87,8 @@ def test_functions_by_exponent_are_told_apart() -> None:
     for name, least in (("logistic", 200), ("elu", 50)):
         found = getattr(fused, name)(x) != getattr(fused, f"{name}_by_exponent")(x)
         assert least < np.count_nonzero(found) < 500, name
+    three = [f(x).tobytes() for f in (fused.elu, fused.elu_by_exponent, fused.elu_of_16ths)]
+    assert len({*three}) == 3
     assert (fused.log(np.abs(x)) == fused.log_by_exponent(np.abs(x))).all()
 
 

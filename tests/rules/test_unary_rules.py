@@ -236,6 +236,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.feb7a8p-1", "0x1.5cffc0p-1", "0x1.d36d8ep-1"],
                 ["-0x1.cf6f96p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
+            "binary32_fused_tables": [
+                ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+            ],
             "binary32_fused_by_exponent": [
                 ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],
                 ["nan", "-0x1.26961cp-2", "0x1.7f7428p+1"],
@@ -387,6 +391,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.9d2732p-13"],
                 ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"],
                 ["0x1.6454e6p-13"],
+            ],
+            "binary32_fused_4_lanes": [
+                ["0x1.9d2730p-13"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38cp-3"],
+                ["0x1.6454eap-13"],
             ],
             "binary32_fused_8_lanes": [
                 ["0x1.9d2732p-13"],

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bittrue.arithmetic.floats import fused_multiply_add
+from bittrue.arithmetic.reciprocal_estimate import refined
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +23,13 @@ F32 = np.ndarray[Any, np.dtype[Any]]
 _f32 = np.float32
 _ONE, _HALF, _ZERO = _f32(1), _f32(0.5), _f32(0)
 _NEGATIVE_NAN, _SIGNALLED_NAN = np.array([0xFFC00000, 0x7FC00001], np.uint32).view(np.float32)
+
+
+# Powers of two from 1 to below 2, as bits, and what rounds to such parts of one.
+_POWERS_OF_64THS, _POWERS_OF_16THS = (np.exp2(np.arange(n) / n).astype(np.float32).view(np.uint32) for n in (64, 16))
+_BIAS_OF_64THS, _BIAS_OF_16THS = _f32(float.fromhex("0x1.8p17")), _f32(float.fromhex("0x1.8p19"))
+_SQUARE_OF_64THS = _f32(float.fromhex("0x1.FFFF0Ap-2"))
+_ELU_CUBE_OF_16THS, _ELU_SQUARE_OF_16THS = _f32(float.fromhex("0x1.55561Cp-3")), _f32(float.fromhex("0x1.0001ECp-1"))
 
 
 def flush(x: F32) -> F32:
@@ -329,6 +337,37 @@ def exp_on_negative(x: F32) -> F32:
     return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)
 
 
+def exp_on_negative_of_64ths(x: F32) -> F32:
+    """e^x for x <= 0: s + s p with s = 2^n from a table of 64 numbers, n = x log2(e) rounded to 64ths, t = x - n ln 2
+    in one step and p = t + t (t / 2 nearly); 0 below -87.336545. Subnormal numbers are none here.
+
+    Source: XNNPACK's exponential of softmax for aarch64, read; docs/facts/xnnpack.md 3.20.
+
+    >>> exp_on_negative_of_64ths(np.float32([0.0, -1.0, -90.0])).tolist()
+    [1.0, 0.3678794503211975, 0.0]
+    """
+    biased = fused_multiply_add(x, _FULL_LOG2_E, _BIAS_OF_64THS)
+    places = biased.view(np.uint32)
+    power = (((places >> np.uint32(6)) << np.uint32(23)) + _POWERS_OF_64THS[places & np.uint32(63)]).view(np.float32)
+    t = fused_multiply_add(biased - _BIAS_OF_64THS, _MINUS_LN2, x)
+    result = fused_multiply_add(power, fused_multiply_add(t, t * _SQUARE_OF_64THS, t), power)
+    return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)
+
+
+@_flushed
+def logistic_of_64ths(x: F32) -> F32:
+    """As `logistic`, but e = `exp_on_negative_of_64ths` of -|x|, times the refined estimate of 1 / (1 + e).
+
+    Source: XNNPACK's kernel for aarch64, read; docs/facts/xnnpack.md 3.20.
+
+    >>> logistic_of_64ths([0.0, -1.0, 1.0, 200.0]).tolist()
+    [0.5, 0.2689414620399475, 0.7310585379600525, 1.0]
+    """
+    e = exp_on_negative_of_64ths(-np.abs(x))
+    share = e * refined(e + _ONE)
+    return np.where(x < 0, share, _ONE - share)
+
+
 @_flushed
 def logistic_by_exponent(x: F32) -> F32:
     """As `logistic`, but e = 2^n + t 2^n P(t) with n = -|x| log2(e) rounded, t = -|x| - n ln 2 in one step and the
@@ -370,6 +409,25 @@ def elu_by_exponent(x: F32) -> F32:
     scaled = t * power
     below = fused_multiply_add(p, scaled, scaled) + (power - _ONE)
     return np.where(np.isnan(x), x + x, np.where(np.signbit(x), below, x))
+
+
+@_flushed
+def elu_of_16ths(x: F32) -> F32:
+    """As `elu`, but n is rounded to 16ths, whose powers are 16 numbers, and P is of degree 1; -0 stays.
+
+    Source: XNNPACK's kernel for aarch64, read; docs/facts/xnnpack.md 3.20.
+
+    >>> elu_of_16ths([1.5, -1.0, -100.0]).tolist()
+    [1.5, -0.6321205496788025, -1.0]
+    """
+    z = np.where(np.isnan(x), x, np.maximum(x, _ELU_SMALLEST))
+    biased = fused_multiply_add(z, _FULL_LOG2_E, _BIAS_OF_16THS)
+    places = biased.view(np.uint32)
+    power = (((places >> np.uint32(4)) << np.uint32(23)) + _POWERS_OF_16THS[places & np.uint32(15)]).view(np.float32)
+    t = fused_multiply_add(biased - _BIAS_OF_16THS, _MINUS_LN2, z)
+    p = fused_multiply_add(t, _ELU_CUBE_OF_16THS, _ELU_SQUARE_OF_16THS) * t
+    scaled = t * power
+    return np.where(x < 0, fused_multiply_add(p, scaled, scaled) + (power - _ONE), x)
 
 
 @_flushed

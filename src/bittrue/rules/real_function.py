@@ -196,6 +196,11 @@ RULES: dict[str, RealFunctionRule] = {
         "those of arithmetic/fused that take powers of two and exponents from the bits of numbers",
         "docs/facts/xnnpack.md 3.18, verified by running",
     ),
+    "binary32_fused_tables": RealFunctionRule(
+        {"elu": fused.elu_of_16ths, "logistic": fused.logistic_of_64ths},
+        "those of arithmetic/fused that take powers of two from 16 or 64 numbers",
+        "docs/facts/xnnpack.md 3.20, verified by running",
+    ),
     "rounded_once": RealFunctionRule(
         rounded_functions.FUNCTIONS,
         "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign "

@@ -124,6 +124,27 @@ def _softmax_8_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
         return np.where(np.isnan(sums), sums, fused.flush(powers * (np.float32(1) / sums)))
 
 
+def _softmax_of_64ths(rows: np.ndarray, beta: float) -> np.ndarray:
+    """e * (1 / sum); beta must be 1.
+
+    >>> RULES["binary32_fused_4_lanes"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        rows = fused.flush(rows)
+        powers = fused.exp_on_negative_of_64ths(rows - rows.max(axis=1, keepdims=True))
+        whole, length = rows.shape[1] // 4 * 4, rows.shape[1]
+        lanes = np.zeros((len(rows), 4), np.float32)
+        for first in range(0, whole, 4):
+            lanes = lanes + powers[:, first : first + 4]
+        sums = (lanes[:, 0] + lanes[:, 1]) + (lanes[:, 2] + lanes[:, 3])
+        if length - whole >= 2:
+            sums = sums + (powers[:, whole] + powers[:, whole + 1])
+        if length % 2:
+            sums = sums + powers[:, -1]
+        return fused.flush(powers * (np.float32(1) / sums[:, None]))
+
+
 def _no_logarithm(rows: np.ndarray) -> np.ndarray:
     raise NotImplementedError("this rule has no log_softmax")
 
@@ -300,6 +321,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         "the same with sums of e in 8 lanes (two sets of them in turn while 32 elements are left); max as extreme = "
         "parts_in_8_lanes, a sum that is NaN is the result",
         "docs/facts/xnnpack.md 3.7, verified by running",
+    ),
+    "binary32_fused_4_lanes": RealSoftmaxRule(
+        _softmax_of_64ths,
+        _no_logarithm,
+        "e = exp_on_negative_of_64ths(x - max) of arithmetic/fused, s = sums of e in 4 lanes, folded by neighbours, "
+        "then a pair's sum and a single one, e * f32(1 / s)",
+        "docs/facts/xnnpack.md 3.20, verified by running",
     ),
     "rounded_once": RealSoftmaxRule(
         _softmax_rounded_once,

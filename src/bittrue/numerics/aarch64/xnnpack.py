@@ -11,10 +11,13 @@ from . import litert_optimized
 from .changes import Change, changed
 
 _FIXED = {"rescale": ("binary32_multiply_even", "q31_one_step_up")}
+_TABLES = {"real_function": ("binary32_fused", "binary32_fused_tables")}
 CHANGES = (
     *litert_optimized.CHANGES,
     *(Change(stem, _FIXED, outputs=("u8",)) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("mul", _FIXED, outputs=litert_optimized.BYTES),
+    Change("softmax", {"real_softmax": ("binary32_fused_16_lanes", "binary32_fused_4_lanes")}, limit=None),
+    *(Change(stem, _TABLES, inputs=("f32",), limit=None) for stem in ("elu", "logistic")),
     Change("resize_linear", {"interpolate": ("binary32_differences", "binary32_fused_differences")}),
     *(Change(stem, {"mean": ("binary32_affine_even", "binary32_fused_affine_even")}) for stem in ("mean", "sum")),
 )

@@ -61,8 +61,16 @@ def _is_other(editor: Editor, node: Node) -> bool:
         return True
     if node.attributes.get(HALF_KERNEL):
         negative = node.source == "LeakyRelu" and _slope(node) < 0
-        return node.source not in _REPRODUCED or negative or _of_groups(editor, node)
+        return node.source not in _REPRODUCED or negative or _of_groups(editor, node) or _of_one_column(editor, node)
     return node.version >= _OTHERS.get(node.source, 1 << 30) and has_halves(editor, [node])
+
+
+def _of_one_column(editor: Editor, node: Node) -> bool:
+    """Whether a Gemm has a factor and perhaps a single column: which product is scaled then is not known."""
+    if node.source != "Gemm" or node.attributes.get("alpha", 1.0) == 1:
+        return False
+    shape = editor.tensors[node.inputs[1] or 0].shape
+    return not shape or shape[0 if node.attributes.get("transpose_b") else -1] in (-1, 1)
 
 
 def _of_halves(node: Node) -> dict[str, Attribute]:
