@@ -336,6 +336,24 @@ def test_exponents_of_normalizations_without_a_mean(count: int, exponent: float)
 
 
 @needs_measured
+def test_equal_nodes_of_which_one_gives_a_result() -> None:
+    """Of two equal Splits, the results of the one that stays are read from the other, but for that of the graph."""
+    rng = np.random.default_rng(3)
+    constants = {"two": np.array([2, 2]), "parts": np.array([2, 2])}
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Split", ["e", "two"], ["y", "a"]),
+        helper.make_node("Sin", ["a"], ["b"]),
+        helper.make_node("Split", ["e", "parts"], ["c", "d"]),
+        helper.make_node("Tanh", ["c"], ["f"]),
+        helper.make_node("Tanh", ["d"], ["g"]),
+        *(helper.make_node("Cast", [name], [f"{name} wide"], to=TensorProto.FLOAT) for name in "bfg"),
+    ]
+    results = {"y": TensorProto.FLOAT16, **dict.fromkeys(("b wide", "f wide", "g wide"), TensorProto.FLOAT)}
+    assert _check(*build(nodes, {"x": _halves(rng, 4, 30)}, results, constants, opset=17))
+
+
+@needs_measured
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
 def test_shared_weights(operator: str) -> None:
     """Weights and biases that several nodes read are cast in every run: nothing prepares them."""

@@ -166,12 +166,13 @@ def share_equal(editor: Editor, *, among: Callable[[Node], bool] | None = None) 
         first = seen.setdefault(_key(editor, node, same), node)
         if first is node:
             continue
-        if editor.gives_result(node):
-            same.update(zip(node.outputs, first.outputs, strict=True))
-            continue
         for new, old in zip(first.outputs, node.outputs, strict=True):
-            editor.replace_reads(old, new)
-        editor.remove(node)
+            if old in editor.results:
+                same[old] = new
+            else:
+                editor.replace_reads(old, new)
+        if not editor.gives_result(node):
+            editor.remove(node)
 
 
 def _key(editor: Editor, node: Node, same: Mapping[int | None, int]) -> object:
