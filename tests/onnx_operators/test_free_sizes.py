@@ -309,3 +309,27 @@ def test_a_constant_of_as_many_rows_as_a_quotient_of_free_sizes(part: int) -> No
     }
     for high in (64, 96) if part < 64 else (200, 300):
         _check(17, "float[batch, high]", "float[k, l]", nodes, constants, (2, high))
+
+
+@needs_measured
+def test_a_quotient_of_sizes_beside_channels_that_filters_say() -> None:
+    """All sizes of an image are free, but one filter takes it: walks that fit it are asked further, too."""
+    nodes = (
+        "c = Conv(x, w) m = ReduceMax<keepdims=0>(c)"
+        " s = Shape(x) high = Gather(s, two) parts = Div(high, eight) count = Unsqueeze(parts, nought)"
+        " sizes = Concat<axis=0>(width, count) grown = Expand(column, sizes)"
+        " q = QuantizeLinear(grown, hundredth, zero) d = DequantizeLinear(q, hundredth, zero)"
+        " turned = Transpose<perm=[1, 0]>(d) a = QuantizeLinear(turned, hundredth, zero)"
+        " b = DequantizeLinear(a, hundredth, zero) result = Mul(b, m)"
+    )
+    constants: _Constants = {
+        "two": np.int64(2),
+        "eight": np.int64(8),
+        "nought": [0],
+        "width": [_WIDTH],
+        "hundredth": np.float32(0.01),
+        "zero": np.uint8(128),
+        **_normals(("column", (_WIDTH, 1)), ("w", (4, 3, 8, 8))),
+    }
+    for high in (32, 64, 96):
+        _check(17, "float[batch, channels, high, wide]", "float[k, l]", nodes, constants, (2, 3, high, 64))

@@ -318,14 +318,7 @@ class Declared:
         found = Settled({}, {})
         for size, other in _SIZES:
             try:
-                some = self._walk(size)
-                settled = _common(some, self._walk(other) if free else some)
-                lossy = free and _loses_values(graph, some, settled)
-                if free and (lossy or _loses_sizes(graph, settled)):
-                    settled = _agreed(settled, self._walk(size + _FAR))
-                if lossy:
-                    with contextlib.suppress(ResourceError):
-                        settled = _agreed(settled, self._walk(size + _FAR * _FAR))
+                settled = self._tried(size, other if free else size)
             except ResourceError:
                 break  # larger ones do not fit either
             found = settled if len(settled.shapes) > len(found.shapes) else found
@@ -334,9 +327,25 @@ class Declared:
         if free and self._misfits and not written <= found.shapes.keys():
             size, other = _SIZES[1]
             with contextlib.suppress(ResourceError):
-                settled = _common(self._walk(size, fits=True), self._walk(other, fits=True))
+                settled = self._tried(size, other, fits=True)
                 found = settled if len(settled.shapes) > len(found.shapes) else found
         return found
+
+    def _tried(self, size: int, other: int, fits: bool = False) -> Settled:
+        """What walks with both sizes for free ones say alike, the same size where none is free; others are asked where
+        chance may have a part in it.
+        """
+        some = self._walk(size, fits)
+        if size == other:
+            return _common(some, some)
+        settled = _common(some, self._walk(other, fits))
+        loses_values = _loses_values(self._graph, some, settled)
+        if loses_values or _loses_sizes(self._graph, settled):
+            settled = _agreed(settled, self._walk(size + _FAR, fits))
+        if loses_values:
+            with contextlib.suppress(ResourceError):
+                settled = _agreed(settled, self._walk(size + _FAR * _FAR, fits))
+        return settled
 
     @functools.cached_property
     def _begun(self) -> _State:
