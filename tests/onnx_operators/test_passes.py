@@ -85,13 +85,25 @@ def _check_branch(graph: PassGraph, rng: np.random.Generator) -> bool:
 def test_bytes_of_branches_that_running_chooses(request: pytest.FixtureRequest, aim: str) -> None:
     """Some passes do not go into graphs that others call, or do not find constants outside of them."""
     for rng in cases(request, usual=_USUAL // 3):
-        content, feeds = PASSES.get(aim, _two_pairs)(rng).model()
-        content, more = branched(content, rng)
-        theirs = run_runtime(content, [*feeds, *more])
-        if isinstance(theirs, dict):
-            ours = bittrue.load(content).prepare(HERE).run(*feeds, *more)
-            for name, value in theirs.items():
-                assert_same(name, ours[name], np.asarray(value))
+        _check_chosen_branch(PASSES.get(aim, _two_pairs)(rng), rng)
+
+
+@needs_measured
+@pytest.mark.parametrize("seed", [29, 45])
+def test_dequantizations_of_a_branch_beside_casts(seed: int) -> None:
+    """Level 1 gives every reader its own, though constants of the graph around are widened later."""
+    rng = np.random.default_rng([9, seed])
+    _check_chosen_branch(PASSES["turned normalizations"](rng), rng)
+
+
+def _check_chosen_branch(graph: PassGraph, rng: np.random.Generator) -> None:
+    content, feeds = graph.model()
+    content, more = branched(content, rng)
+    theirs = run_runtime(content, [*feeds, *more])
+    if isinstance(theirs, dict):
+        ours = bittrue.load(content).prepare(HERE).run(*feeds, *more)
+        for name, value in theirs.items():
+            assert_same(name, ours[name], np.asarray(value))
 
 
 def _two_pairs(rng: np.random.Generator) -> PassGraph:

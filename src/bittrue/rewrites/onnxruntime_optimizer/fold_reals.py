@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...graph import Graph, Node
+from ...records import replace
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
@@ -41,7 +42,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
-    editor = Editor(graph, shapes)
+    # What the graph around knows of casts comes later.
+    editor = Editor(replace(graph, widened=False), shapes)
     number, changed = 0, False
     for number in editor.rounds(_ROUNDS):
         # Two pairs are merged where dequantizations alone read the second, before equal nodes become one; what has
