@@ -110,23 +110,25 @@ class Sums {
 
 class SumByLine final : public Elementwise {
  public:
-  explicit SumByLine(const portable::SumLine& line) : line_(line) {}
+  explicit SumByLine(const portable::SumLine& line) : constants_(line) {}
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    const Constants constants(line_);
     int64_t i = 0;
-    for (; i + 32 <= count; i += 32) store32(out + i, constants.sums(load32(first + i), load32(second + i)));
-    if (i == count) return;
-    uint8_t rest[3][32] = {};
-    const auto size = static_cast<size_t>(count - i);
-    std::memcpy(rest[0], first + i, size);
-    std::memcpy(rest[1], second + i, size);
-    store32(rest[2], constants.sums(load32(rest[0]), load32(rest[1])));
-    std::memcpy(out + i, rest[2], size);
+    for (; i + 32 <= count; i += 32) store32(out + i, constants_.sums(load32(first + i), load32(second + i)));
+    if (i < count) sum_rest(first + i, second + i, out + i, static_cast<size_t>(count - i));
   }
 
  private:
-  // In registers.
+  __attribute__((noinline)) void sum_rest(const uint8_t* first, const uint8_t* second, uint8_t* out,
+                                          size_t count) const {
+    uint8_t rest[3][32] = {};
+    std::memcpy(rest[0], first, count);
+    std::memcpy(rest[1], second, count);
+    store32(rest[2], constants_.sums(load32(rest[0]), load32(rest[1])));
+    std::memcpy(out, rest[2], count);
+  }
+
+  // Not in registers, of which there are too few.
   struct Constants {
     explicit Constants(const portable::SumLine& line)
         : shift(_mm_cvtsi32_si128(line.shift)),
@@ -157,7 +159,7 @@ class SumByLine final : public Elementwise {
     __m256i factors[2], offset[2], low, high;
   };
 
-  const portable::SumLine line_;
+  const Constants constants_;
 };
 
 // Runs an addition over all pairs of bytes, a row of 256 for each first one.
