@@ -162,6 +162,15 @@ struct AverageSpec {
   uint8_t low = 0, high = 255;
 };
 using AverageRows = void (*)(const AverageSpec& spec, const uint8_t* const* taps, uint8_t* out, int64_t count);
+// The same for a line of windows, each a column after the one before it: pixels x - before up to `taps` further on of
+// every row, as far as they are within `columns`; every window holds one at least. averages[n - 1] is that of n pixels.
+struct AverageLineSpec {
+  static constexpr int64_t kMostTaps = 7;
+  int64_t rows = 0, columns = 0, channels = 0;
+  int64_t out = 0, taps = 0, before = 0;
+};
+using AverageLine = void (*)(const AverageLineSpec& spec, const AverageSpec* averages, const uint8_t* const* rows,
+                             uint8_t* out);
 // terms[r] = factor * (sum over segments s and bytes d < bytes of rows[s][r][d]), modulo 2^32: what the zero point of
 // weights adds to every accumulator of a row. rows is [segments][capacity].
 using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,

@@ -482,6 +482,28 @@ void check_sum_rows(Context& context) {
   }
 }
 
+struct AverageCase {
+  AverageSpec spec;
+  int64_t taps, summand, below;
+
+  AverageCase(Random& random, int64_t taps)
+      : taps(taps), summand(random.between(0, taps)), below(random.between(0, taps)) {
+    const rules::ShortQuotient quotient(taps);
+    spec.taps = static_cast<uint16_t>(taps);
+    spec.factor = quotient.factor;
+    spec.shift = quotient.shift;
+    spec.summand = static_cast<uint16_t>(summand + quotient.one);
+    spec.summand_below = static_cast<uint16_t>(below + quotient.one);
+    spec.below = static_cast<uint16_t>(random.one_in(2) ? 0 : 128 * taps);
+    spec.low = static_cast<uint8_t>(random.one_in(2) ? 0 : random.between(0, 255));
+    spec.high = static_cast<uint8_t>(random.one_in(2) ? 255 : random.between(spec.low, 255));
+  }
+  uint8_t operator()(int64_t sum) const {
+    const int64_t average = (sum + (sum < spec.below ? below : summand)) / taps;
+    return static_cast<uint8_t>(std::min<int64_t>(std::max<int64_t>(average, spec.low), spec.high));
+  }
+};
+
 void check_average_rows(Context& context) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(600); ++i) {
@@ -489,28 +511,54 @@ void check_average_rows(Context& context) {
     const int64_t taps =
         random.one_in(8) ? rules::kMostShortCount : random.between(1, random.one_in(2) ? 9 : rules::kMostShortCount);
     Taps rows(random, taps, count);
-    AverageSpec spec;
-    spec.taps = static_cast<uint16_t>(taps);
-    const rules::ShortQuotient quotient(taps);
-    spec.factor = quotient.factor;
-    spec.shift = quotient.shift;
-    const int64_t summand = random.between(0, taps), below = random.between(0, taps);
-    spec.summand = static_cast<uint16_t>(summand + quotient.one);
-    spec.summand_below = static_cast<uint16_t>(below + quotient.one);
-    spec.below = static_cast<uint16_t>(random.one_in(2) ? 0 : 128 * taps);
-    spec.low = static_cast<uint8_t>(random.one_in(2) ? 0 : random.between(0, 255));
-    spec.high = static_cast<uint8_t>(random.one_in(2) ? 255 : random.between(spec.low, 255));
+    const AverageCase average(random, taps);
     Exact<uint8_t> out(count);
     std::vector<uint8_t> expected(count);
     for (int64_t c = 0; c < count; ++c) {
       int64_t sum = 0;
       for (const uint8_t* tap : rows.pointers) sum += tap[c];
-      const int64_t average = (sum + (sum < spec.below ? below : summand)) / taps;
-      expected[c] = static_cast<uint8_t>(std::min<int64_t>(std::max<int64_t>(average, spec.low), spec.high));
+      expected[c] = average(sum);
     }
-    context.cores.average_rows()(spec, rows.pointers.data(), out.data(), count);
+    context.cores.average_rows()(average.spec, rows.pointers.data(), out.data(), count);
     context.report.expect_equal(out.data(), expected.data(), count,
                                 std::to_string(count) + " elements of " + std::to_string(taps));
+  }
+}
+
+void check_average_line(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    AverageLineSpec spec;
+    spec.taps = random.between(1, AverageLineSpec::kMostTaps);
+    spec.rows = random.between(1, rules::kMostShortCount / spec.taps);
+    spec.columns = random.between(1, 12);
+    spec.channels = i % 4 == 0 ? random.between(250, 550) : random.pick(kCounts);
+    spec.before = random.between(0, spec.taps - 1);
+    spec.out = random.between(1, spec.columns + spec.before);
+    const Taps rows(random, spec.rows, spec.columns * spec.channels);
+    std::vector<AverageCase> cases;
+    std::vector<AverageSpec> averages;
+    for (int64_t taps = 1; taps <= spec.rows * spec.taps; ++taps) {
+      cases.emplace_back(random, taps);
+      averages.push_back(cases.back().spec);
+    }
+    Exact<uint8_t> out(spec.out * spec.channels);
+    std::vector<uint8_t> expected(spec.out * spec.channels);
+    for (int64_t x = 0; x < spec.out; ++x) {
+      const int64_t first = std::max<int64_t>(x - spec.before, 0);
+      const int64_t last = std::min(x - spec.before + spec.taps, spec.columns);
+      for (int64_t c = 0; c < spec.channels; ++c) {
+        int64_t sum = 0;
+        for (const uint8_t* row : rows.pointers) {
+          for (int64_t column = first; column < last; ++column) sum += row[column * spec.channels + c];
+        }
+        expected[x * spec.channels + c] = cases[spec.rows * (last - first) - 1](sum);
+      }
+    }
+    context.cores.average_line()(spec, averages.data(), rows.pointers.data(), out.data());
+    context.report.expect_equal(out.data(), expected.data(), spec.out * spec.channels,
+                                std::to_string(spec.out) + " windows of " + std::to_string(spec.rows) + " times " +
+                                    std::to_string(spec.taps) + " pixels of " + std::to_string(spec.channels));
   }
 }
 
@@ -645,6 +693,7 @@ constexpr CheckRow kChecks[] = {
     {"max_rows", check_max_rows},
     {"sum_rows", check_sum_rows},
     {"average_rows", check_average_rows},
+    {"average_line", check_average_line},
     {"lookup", check_lookup},
     {"requantize_rows", check_requantize_rows},
     {"row_terms", check_row_terms},

@@ -98,6 +98,18 @@ def test_averages_with_a_zero_point_beyond_the_type(activation: int, zero_point:
             bittrue.load(content).prepare(differential.COMPARED)
 
 
+@pytest.mark.parametrize("filters", [(1, 3), (3, 3), (4, 5), (7, 7), (2, 8), (3, 9)])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+def test_averages_of_many_channels(filters: tuple[int, int], stride: int, dtype: str) -> None:
+    """Where windows are one column apart, sums of columns may slide along a row."""
+    for channels, width, padding in [(31, 9, 0), (32, 9, 1), (40, 12, 0), (300, 10, 1), (64, 2, 0)]:
+        content = model("AVERAGE_POOL_2D", dtype, (2, 8, width, channels), filters, strideH=stride, padding=padding)
+        if padding and filters[1] > width:
+            continue
+        assert check(content, feeds_for(content, channels)) == "equal"
+
+
 @given(pool("MAX_POOL_2D"))
 def test_max_pool2d(case: tuple[bytes, int]) -> None:
     check_pool(*case)

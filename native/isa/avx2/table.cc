@@ -29,6 +29,7 @@ constexpr Cores own_cores() {
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
   cores.average_rows = average_rows;
+  cores.average_line = average_line;
   cores.lookup = lookup;
   cores.requantize_rows = requantize_rows;
   cores.quantize_reals = quantize_reals;

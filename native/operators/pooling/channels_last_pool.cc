@@ -68,12 +68,18 @@ struct Geometry {
 
 using Taps = const uint8_t* const*;
 
+// For every row of windows: row(task, worker).
+template <class Row>
+void for_rows(const Run& run, const Geometry& g, const Row& row) {
+  const int64_t rows = g.batch * g.vertical.out, work = rows * g.horizontal.out * g.channels * g.most_taps;
+  run.pool.parallel(rows, work < kParallelTaps ? 1 : run.pool.threads(), row);
+}
+
 // For every window: one(taps, count of taps, pixels, position of the first output pixel), where `pixels` neighbours
 // whose windows lie inside the image are taken together when their taps are contiguous, too.
 template <class One>
 void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, const One& one) {
   const Side &v = g.vertical, &h = g.horizontal;
-  const int64_t rows = g.batch * v.out;
   const auto row = [&](int64_t task, int worker) {
     const int64_t n = task / v.out, y = task % v.out;
     uint8_t* scratch = run.scratch + worker * scratch_per_worker;
@@ -102,8 +108,7 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
       x += pixels;
     }
   };
-  const int64_t work = rows * h.out * g.channels * g.most_taps;
-  run.pool.parallel(rows, work < kParallelTaps ? 1 : run.pool.threads(), row);
+  for_rows(run, g, row);
 }
 
 class Pool : public Kernel {
@@ -189,15 +194,23 @@ template <class T, Divide kDivide>
 class AverageInteger final : public Pool {
  public:
   AverageInteger(const Step& step, const CoreSet& cores)
-      : Pool(step), range_(step), sum_rows_(cores.sum_rows()), average_rows_(cores.average_rows()) {
+      : Pool(step),
+        range_(step),
+        sum_rows_(cores.sum_rows()),
+        average_rows_(cores.average_rows()),
+        average_line_(cores.average_line()) {
     flip_ = flip_of(step.output().type);
     const int32_t low = range_.low + flip_, high = range_.high + flip_;
     if (sizeof(T) != 1 || low < 0 || high > 255 || low > high) return;
     for (int64_t taps = 1; taps <= std::min(geometry_.most_taps, rules::kMostShortCount); ++taps) {
       averages_.push_back(average_of(taps, low, high));
     }
+    const Side& h = geometry_.horizontal;
+    lines_ = h.stride == 1 && h.taps >= 3 && h.taps <= AverageLineSpec::kMostTaps && geometry_.dense &&
+             geometry_.channels >= kLineChannels && geometry_.most_taps <= static_cast<int64_t>(averages_.size());
   }
   void run(const Run& run) const override {
+    if (lines_) return run_lines(run);
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
       auto* sums = reinterpret_cast<int32_t*>(own);
       auto* target = reinterpret_cast<T*>(out);
@@ -224,9 +237,22 @@ class AverageInteger final : public Pool {
       }
     });
   }
-  std::string note() const override { return "average of rows"; }
+  std::string note() const override { return lines_ ? "average of sliding sums" : "average of rows"; }
 
  private:
+  // Neighbouring windows share all but one of their columns.
+  void run_lines(const Run& run) const {
+    const Side &v = geometry_.vertical, &h = geometry_.horizontal;
+    const int64_t bytes = h.dimension * geometry_.channels;
+    for_rows(run, geometry_, [&](int64_t task, int worker) {
+      auto** lines = reinterpret_cast<const uint8_t**>(run.scratch + worker * per_worker_);
+      const int64_t n = task / v.out, y = task % v.out, first = v.first(y), last = v.last(y);
+      for (int64_t i = first; i < last; ++i) lines[i - first] = run.inputs[0] + (n * v.dimension + i) * bytes;
+      const AverageLineSpec spec{last - first, h.dimension, geometry_.channels, h.out, h.taps, h.before};
+      average_line_(spec, averages_.data(), lines, run.outputs[0] + task * h.out * geometry_.channels);
+    });
+  }
+
   void sum(const uint8_t* const* taps, int64_t count, int32_t* sums, int64_t elements) const {
     if constexpr (sizeof(T) == 1) {
       sum_rows_(taps, count, sums, elements);
@@ -280,12 +306,14 @@ class AverageInteger final : public Pool {
   }
 
   IntegerRange range_;
-  static constexpr int64_t kFewTaps = 16, kManyElements = 256;
+  static constexpr int64_t kFewTaps = 16, kManyElements = 256, kLineChannels = 32;
 
   SumRows sum_rows_;
   AverageRows average_rows_;
+  AverageLine average_line_;
   std::vector<AverageSpec> averages_;  // by count of taps, less one
   int32_t flip_ = 0;
+  bool lines_ = false;
 };
 
 // Averages in another scale: sums of differences to the zero point, times one multiplier of 24 bits, or a binary32 factor
