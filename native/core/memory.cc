@@ -8,12 +8,12 @@
 namespace bittrue {
 namespace {
 
-constexpr size_t kMemoryAlignment = 64, kLargePage = size_t{2} << 20;
+constexpr size_t kCacheLine = 64, kLargePage = size_t{2} << 20;
 
 }  // namespace
 
 void* lasting_memory(size_t bytes) {
-  const size_t unit = bytes < 2 * kLargePage ? kMemoryAlignment : kLargePage;
+  const size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
   void* const memory = std::aligned_alloc(unit, bytes / unit * unit + unit);
   if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE

@@ -65,7 +65,7 @@ class RealMatrices final : public Kernel {
     return found;
   }
 
-  int64_t worker_bytes() const { return 2 * std::max(width_ / 2 + 1, height_) * sizeof(arithmetic::Pairs); }
+  int64_t worker_bytes() const { return 2 * std::max(width_ / 2 + 1, height_) * int64_t{sizeof(arithmetic::Pairs)}; }
   arithmetic::Pairs* worker(const Run& run, int index) const {
     return reinterpret_cast<arithmetic::Pairs*>(run.scratch + round_up(together_ * height_ * (width_ + 2) * 8, 64) +
                                                 index * worker_bytes());
