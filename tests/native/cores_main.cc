@@ -44,6 +44,14 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   const int64_t reach = wild ? INT32_MAX : 20000;
   Exact<int32_t> bias(c.columns), terms(c.rows);
   for (int64_t n = 0; n < c.columns; ++n) bias[n] = static_cast<int32_t>(random.between(-reach - wild, reach));
+  // A column whose bias is far from all others', as that of dead channels is.
+  const int64_t dead = !wild && random.one_in(4) ? random.between(0, c.columns - 1) : -1;
+  if (dead >= 0) {
+    spec.row_terms = spec.sums = spec.pairs = false;
+    const int64_t most = INT32_MAX - 32768 * total;
+    bias[dead] = static_cast<int32_t>(random.between(-most, most));
+    if (random.one_in(2)) std::memset(&weights[dead * total], 0, static_cast<size_t>(total));
+  }
   for (int64_t r = 0; r < c.rows; ++r) terms[r] = static_cast<int32_t>(random.between(-reach - wild, reach));
   double bound = 0;
   for (int64_t n = 0; n < c.columns; ++n) {
@@ -64,6 +72,9 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   spec.requantize =
       some_requantize(random, rule, store, random.one_in(3) ? 1 : c.columns,
                       kind <= 1 || wild ? bound : 10000 * std::sqrt(static_cast<double>(total) + 1), bound);
+  if (dead >= 0 && spec.requantize.multipliers.size() > 1) {
+    spec.requantize.multipliers[dead] = some_multiplier(random, rule, INT32_MAX, false);
+  }
   const std::unique_ptr<Matmul> core = context.cores.matmul(spec);
 
   const int64_t capacity = c.rows + random.between(0, 2);

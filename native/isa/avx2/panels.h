@@ -30,7 +30,7 @@ class PanelMatmul : public Matmul {
         row_terms_(spec.row_terms),
         sums_(spec.sums),
         bias_(panels_ * kColumns),
-        requantizer_(portable::requantize_of(spec), Choice(portable::requantize_of(spec)), byte_columns, panels_) {}
+        requantizer_(requantizer_of(spec, byte_columns)) {}
 
   explicit PanelMatmul(const MatmulSpec& spec) : PanelMatmul(spec, in_order(spec.columns).data()) {
     for (int64_t slot = 0; slot < panels_ * kColumns; ++slot) {
@@ -48,6 +48,32 @@ class PanelMatmul : public Matmul {
   Requantizer requantizer_;
 
  private:
+  static Requantizer requantizer_of(const MatmulSpec& spec, const int64_t* byte_columns) {
+    const rules::Requantize& requantize = portable::requantize_of(spec);
+    const Choice choice(requantize);
+    const int64_t groups = panels(spec.columns);
+    // Columns that share a multiplier share a range.
+    const bool known = !spec.row_terms && !spec.sums && !spec.pairs && requantize.multipliers.size() > 1;
+    if (choice.form != Form::wide || !known) return Requantizer(requantize, choice, byte_columns, groups);
+    const AlignedArray<Range> own = ranges_of(spec);
+    return Requantizer(requantize, Choice(requantize, own.data()), byte_columns, groups, own.data());
+  }
+
+  // For inputs of any bytes.
+  static AlignedArray<Range> ranges_of(const MatmulSpec& spec) {
+    AlignedArray<Range> result(spec.columns);
+    const int64_t depth = spec.segments * spec.depth;
+    for (int64_t column = 0; column < spec.columns; ++column) {
+      int64_t least = spec.bias[column], greatest = least;
+      for (int64_t d = 0; d < depth; ++d) {
+        const int64_t weight = spec.weights[spec.by_rows ? d * spec.columns + column : column * depth + d];
+        (weight < 0 ? least : greatest) += 255 * weight;
+      }
+      result.data()[column] = {static_cast<double>(least), static_cast<double>(greatest)};
+    }
+    return result;
+  }
+
   static AlignedArray<int64_t> in_order(int64_t columns) {
     AlignedArray<int64_t> result(panels(columns) * kColumns);
     for (int64_t i = 0; i < panels(columns) * kColumns; ++i) result.data()[i] = i < columns ? i : -1;

@@ -80,7 +80,28 @@ bool products_are_small(const rules::Requantize& r, double greatest) {
   });
 }
 
-Form choose(const rules::Requantize& r, double greatest) {
+Range within(Range range, double greatest) {
+  // An accumulator that may leave the register may have any value in it.
+  if (range.least < -0x1p31 || range.greatest >= 0x1p31) return {-greatest, greatest};
+  return {std::max(range.least, -greatest), std::min(range.greatest, greatest)};
+}
+
+double magnitude(Range range) { return std::max(-range.least, range.greatest); }
+
+// Of a column.
+Range range_of(double greatest, const Range* own, int64_t column) {
+  return own == nullptr ? Range{-greatest, greatest} : within(own[column], greatest);
+}
+
+// Of all columns, each with a multiplier.
+double greatest_of(const rules::Requantize& r, const Range* own) {
+  const double shared = greatest_of(r);
+  double most = 0;
+  for (size_t i = 0; i < r.multipliers.size(); ++i) most = std::max(most, magnitude(within(own[i], shared)));
+  return most;
+}
+
+Form choose(const rules::Requantize& r, double greatest, const Range* own) {
   const int64_t low = int64_t{r.low} + r.flip, high = int64_t{r.high} + r.flip;
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
@@ -96,8 +117,9 @@ Form choose(const rules::Requantize& r, double greatest) {
   for (size_t i = 0; i < r.multipliers.size(); ++i) {
     Straight s;
     double addend, addend_negative;
-    if (!straight(r.rescale, r.multipliers.data()[i], s) || !wide_fits(r.rescale, s, greatest)) return Form::scalar;
-    line = line && line_addends(s, greatest, int64_t{r.zero_point} + r.flip, &addend, &addend_negative);
+    const double most = magnitude(range_of(greatest, own, static_cast<int64_t>(i)));
+    if (!straight(r.rescale, r.multipliers.data()[i], s) || !wide_fits(r.rescale, s, most)) return Form::scalar;
+    line = line && line_addends(s, most, int64_t{r.zero_point} + r.flip, &addend, &addend_negative);
   }
   if (!line) return Form::wide;
   // Where low is the zero point, negative accumulators give 0 or less before it, with either constant.
@@ -150,6 +172,8 @@ class Proof {
       const int quarter = 2 * (i / 8) + i % 2, lane = i % 8 / 2;
       used_[i] = group.columns[byte] >= 0;
       used_mask_ |= used_[i] ? 1 << i : 0;
+      least_[i] = used_[i] ? group.least[i] : 0;
+      greatest_[i] = used_[i] ? group.greatest[i] : 0;
       slope_[i] = used_[i] ? group.scale[quarter][lane] : 0;
       inverse_[i] = slope_[i] > 0 ? 1 / slope_[i] : 0;
     }
@@ -157,16 +181,15 @@ class Proof {
 
   // `steps`: memory for one of each value.
   __attribute__((noinline)) bool holds(AlignedArray<Step>& steps, Group* group) const {
-    const auto greatest = static_cast<int32_t>(choice_.greatest);
     int64_t count = 0;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
-      if (!find(value, greatest, steps.data()[count++])) return false;
+      if (!find(value, steps.data()[count++])) return false;
     }
     // The ends of the range are a step of their own.
     Step& ends = steps.data()[count++];
     for (int i = 0; i < 16; ++i) {
-      ends.before[i] = -greatest;
-      ends.at[i] = greatest;
+      ends.before[i] = least_[i];
+      ends.at[i] = greatest_[i];
     }
     stored<form>(choice_, store_, group_, ends.before, ends.value_before);
     stored<form>(choice_, store_, group_, ends.at, ends.value_at);
@@ -198,12 +221,13 @@ class Proof {
 
  private:
   // Looks for the step up to `value` near where the slope puts it.
-  bool find(int value, int32_t greatest, Step& step) const {
+  bool find(int value, Step& step) const {
     const int rescaled = value - choice_.zero_point - choice_.flip;
     const float* offset = form == Form::line || rescaled > 0 ? group_.offset : group_.offset_negative;
-    const __m256d most = _mm256_set1_pd(greatest), least = _mm256_set1_pd(-greatest);
-    const __m128i one = _mm_set1_epi32(1), highest = _mm_set1_epi32(greatest);
+    const __m128i one = _mm_set1_epi32(1);
     for (int i = 0; i < 16; i += 4) {
+      const __m128i highest = load16(greatest_ + i);
+      const __m256d least = _mm256_cvtepi32_pd(load16(least_ + i)), most = _mm256_cvtepi32_pd(highest);
       const __m256d target = _mm256_sub_pd(_mm256_set1_pd(rescaled), _mm256_cvtps_pd(_mm_load_ps(offset + i)));
       const __m256d place = _mm256_mul_pd(target, _mm256_load_pd(inverse_ + i));
       // The conversion rounds down, as all here.
@@ -211,7 +235,7 @@ class Proof {
       store16(step.before + i, before);
       store16(step.at + i, _mm_min_epi32(_mm_add_epi32(before, one), highest));
     }
-    int missing = evaluate(value, greatest, step);
+    int missing = evaluate(value, step);
     if (missing == 0) return true;
     // A few columns have their step beside it.
     alignas(32) int32_t places[16];
@@ -219,34 +243,33 @@ class Proof {
     for (const int shift : {-1, 1, -2, 2}) {
       for (int i = 0; i < 16; ++i) {
         if ((missing >> i & 1) == 0) continue;
-        step.before[i] = std::clamp(places[i] + shift, -greatest, greatest);
-        step.at[i] = std::clamp(places[i] + shift + 1, -greatest, greatest);
+        step.before[i] = std::clamp(places[i] + shift, least_[i], greatest_[i]);
+        step.at[i] = std::clamp(places[i] + shift + 1, least_[i], greatest_[i]);
       }
-      missing = evaluate(value, greatest, step);
+      missing = evaluate(value, step);
       if (missing == 0) return true;
     }
     return false;
   }
 
   // Computes both sides; a bit for every column whose step is not between them.
-  int evaluate(int value, int32_t greatest, Step& step) const {
+  int evaluate(int value, Step& step) const {
     stored<form>(choice_, store_, group_, step.before, step.value_before);
     stored<form>(choice_, store_, group_, step.at, step.value_at);
     const __m256i target = _mm256_set1_epi16(static_cast<int16_t>(value));
     const __m256i below =
-        _mm256_or_si256(_mm256_cmpgt_epi16(target, load32(step.value_before)), places_at(step.before, -greatest));
+        _mm256_or_si256(_mm256_cmpgt_epi16(target, load32(step.value_before)), same(step.before, least_));
     const __m256i short_of =
-        _mm256_andnot_si256(places_at(step.at, greatest), _mm256_cmpgt_epi16(target, load32(step.value_at)));
+        _mm256_andnot_si256(same(step.at, greatest_), _mm256_cmpgt_epi16(target, load32(step.value_at)));
     const __m256i missing = _mm256_or_si256(short_of, _mm256_xor_si256(below, _mm256_set1_epi8(-1)));
     const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(missing), _mm256_extracti128_si256(missing, 1));
     return _mm_movemask_epi8(bytes) & used_mask_;
   }
 
-  // Words in the order of accumulators: which of these are `place`.
-  static __m256i places_at(const int32_t* accumulators, int32_t place) {
-    const __m256i same = _mm256_set1_epi32(place);
-    const __m256i words = _mm256_packs_epi32(_mm256_cmpeq_epi32(load32(accumulators), same),
-                                             _mm256_cmpeq_epi32(load32(accumulators + 8), same));
+  // Words in the order of accumulators: which of them are the other ones.
+  static __m256i same(const int32_t* accumulators, const int32_t* others) {
+    const __m256i words = _mm256_packs_epi32(_mm256_cmpeq_epi32(load32(accumulators), load32(others)),
+                                             _mm256_cmpeq_epi32(load32(accumulators + 8), load32(others + 8)));
     return _mm256_permute4x64_epi64(words, 0xd8);
   }
 
@@ -301,6 +324,7 @@ class Proof {
   bool used_[16];
   int used_mask_ = 0;
   alignas(32) double slope_[16], inverse_[16];
+  alignas(32) int32_t least_[16], greatest_[16];
 };
 
 bool prove(const Choice& choice, AlignedArray<Step>& steps, Group& group) {
@@ -313,8 +337,13 @@ bool prove(const Choice& choice, AlignedArray<Step>& steps, Group& group) {
 
 Choice::Choice(const rules::Requantize& requantize) : Choice(requantize, greatest_of(requantize)) {}
 
-Choice::Choice(const rules::Requantize& r, double greatest_acc)
-    : form(choose(r, greatest_acc)), greatest(greatest_acc) {
+Choice::Choice(const rules::Requantize& requantize, double greatest) : Choice(requantize, greatest, nullptr) {}
+
+Choice::Choice(const rules::Requantize& requantize, const Range* own)
+    : Choice(requantize, greatest_of(requantize, own), own) {}
+
+Choice::Choice(const rules::Requantize& r, double greatest_acc, const Range* own)
+    : form(choose(r, greatest_acc, own)), greatest(greatest_acc) {
   if (form == Form::scalar) return;
   zero_point = r.zero_point;
   flip = r.flip;
@@ -327,13 +356,17 @@ Choice::Choice(const rules::Requantize& r, double greatest_acc)
   if (form == Form::product) flip += zero_point;
 }
 
-void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& group) const {
+void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& group, const Range* own) const {
   for (int byte = 0; byte < 16; ++byte) {
     const int64_t column = columns[byte];
     group.columns[byte] = column;
     if (column < 0 || form == Form::scalar) continue;
     const rules::Multiplier& m = r.multipliers.data()[r.multipliers.size() == 1 ? 0 : column];
     const int i = accumulator_of_byte(byte);
+    const Range range = range_of(greatest, own, column);
+    const double most = magnitude(range);
+    group.least[i] = static_cast<int32_t>(range.least);
+    group.greatest[i] = static_cast<int32_t>(std::min(range.greatest, 0x1p31 - 1));
     const int quarter = 2 * (i / 8) + (is_line(form) ? i % 2 : i % 8 / 4);
     const int lane = is_line(form) ? i % 8 / 2 : i % 4;
     group.slope[i] = static_cast<float>(m.factor);
@@ -351,7 +384,7 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     group.offset[i] = static_cast<float>(0.5 + eps);
     group.offset_negative[i] = static_cast<float>(0.5 - eps);
     if (is_line(form)) {
-      line_addends(s, greatest, int64_t{r.zero_point} + r.flip, &addend, &addend_negative);
+      line_addends(s, most, int64_t{r.zero_point} + r.flip, &addend, &addend_negative);
     } else {
       addend = 0.5 + eps;
       addend_negative = 0.5 - eps;
@@ -370,9 +403,9 @@ void Choice::prove() {
 }
 
 Requantizer::Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns,
-                         int64_t groups)
+                         int64_t groups, const Range* own)
     : choice_(choice), groups_(groups), general_(portable::copy(requantize)) {
-  for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i]);
+  for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i], own);
   // Sums with the zero point and the conversions stay far inside of 16 and 32 bits.
   const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint && choice_.greatest < 0x1p30;
   if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;

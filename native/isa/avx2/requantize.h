@@ -52,7 +52,8 @@ struct alignas(64) Group {
   float slope[16], slope_rest[16], offset[16], offset_negative[16];
   double scale[4][4], addend[4][4], addend_negative[4][4];
   int32_t left[16];
-  int64_t columns[16];  // of bytes
+  int32_t least[16], greatest[16];  // every accumulator lies between, both included
+  int64_t columns[16];              // of bytes
 };
 
 // What all columns share.
@@ -80,6 +81,11 @@ class RoundingMode {
   unsigned saved_;
 };
 
+// Where the accumulators of a column lie, in exact arithmetic; both ends are included.
+struct Range {
+  double least, greatest;
+};
+
 // The form of one rules::Requantize, and what all its columns share.
 struct Choice {
   Form form = Form::scalar;
@@ -89,13 +95,17 @@ struct Choice {
 
   explicit Choice(const rules::Requantize& requantize);
   Choice(const rules::Requantize& requantize, double greatest);
+  // `own`: the range of each column. One that is far from the others, as that of a dead column whose bias is all that it
+  // has, then leaves them the fast forms.
+  Choice(const rules::Requantize& requantize, const Range* own);
 
   // The line forms take accumulators that were moved by this (modulo 2^32).
   uint32_t offset() const { return is_line(form) ? 0x80000000u : 0; }
   // Takes a proven form in place of a line.
   void prove();
   // Makes the constants of 16 accumulators: byte i of pack() belongs to column columns[i], -1 marks unused bytes.
-  void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group) const;
+  void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group,
+            const Range* own = nullptr) const;
 
   Store store() const {
     return {_mm256_set1_epi32(zero_point),
@@ -105,13 +115,18 @@ struct Choice {
             _mm256_set1_epi8(static_cast<char>(low)),
             _mm256_set1_epi8(static_cast<char>(high))};
   }
+
+ private:
+  Choice(const rules::Requantize& requantize, double greatest, const Range* own);
 };
 
 // A choice with the constants of all its columns.
 class Requantizer {
  public:
   // columns[16 * g + i] belongs to byte i of group g. `requantize` need not outlive the call.
-  Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns, int64_t groups);
+  // `own` is that of the choice.
+  Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns, int64_t groups,
+              const Range* own = nullptr);
   Requantizer(const Requantizer&) = delete;
   Requantizer& operator=(const Requantizer&) = delete;
   ~Requantizer() { portable::release(general_); }
