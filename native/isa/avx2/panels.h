@@ -66,8 +66,8 @@ class PanelMatmul : public Matmul {
     for (int64_t column = 0; column < spec.columns; ++column) {
       int64_t least = spec.bias[column], greatest = least;
       for (int64_t d = 0; d < depth; ++d) {
-        const int64_t weight = spec.weights[spec.by_rows ? d * spec.columns + column : column * depth + d];
-        (weight < 0 ? least : greatest) += 255 * weight;
+        const int64_t term = int64_t{255} * spec.weights[spec.by_rows ? d * spec.columns + column : column * depth + d];
+        (term < 0 ? least : greatest) += term;
       }
       result.data()[column] = {static_cast<double>(least), static_cast<double>(greatest)};
     }
