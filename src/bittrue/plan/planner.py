@@ -391,7 +391,8 @@ class Declared:
             tensor = graph.tensors[index]
             if -1 in (tensor.shape_signature or ()) and not tensor.is_constant:
                 shapes[index] = tuple(size if e == -1 else e for e in tensor.shape_signature or ())
-                _check_size(f"tensor '{tensor.name}'", tensor, shapes[index], self._limit)
+                if not fits:  # what fits is smaller
+                    _check_size(f"tensor '{tensor.name}'", tensor, shapes[index], self._limit)
         # Both know the same shapes.
         state, wide = self._begun.again(job, shapes), self._begun_wide.again(job, shapes)
         for node, widened in self._walked:

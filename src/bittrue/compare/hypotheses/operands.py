@@ -118,11 +118,10 @@ def _of_tensor(role: str, tensor: Tensor, index: int) -> Operand:
 
 
 def _as_operands(graph: Graph, node: Node) -> list[Operand]:
-    found = []
+    found, place = [], graph.nodes.index(node)
     for role in _roles(node):
         given = of_node(graph.tensors, node, role)
-        scale, point = at(node.inputs, given.scale_at), at(node.inputs, given.zero_point_at)
-        if scale is None or given.scales is None:
+        if at(node.inputs, given.scale_at) is None or given.scale_at is None or given.scales is None:
             continue
         scales = given.scales.reshape(-1).astype(np.float32)
         points = np.zeros(1, np.int64) if given.zero_points is None else given.zero_points.reshape(-1).astype(np.int64)
@@ -131,17 +130,30 @@ def _as_operands(graph: Graph, node: Node) -> list[Operand]:
                 _word(graph, node, role),
                 scales,
                 points,
-                lambda graph, value, index=scale: change_tensors(graph, {index: lambda t: with_data(t, value)}),  # type: ignore[misc]
-                lambda graph, value, index=point: _set_point(graph, index, value),  # type: ignore[misc]
+                lambda graph, value, position=given.scale_at: _set(graph, place, position, value),  # type: ignore[misc]
+                lambda graph, value, position=given.zero_point_at: _set_point(graph, place, position, value),  # type: ignore[misc]
             )
         )
     return found
 
 
-def _set_point(graph: Graph, index: int | None, value: object) -> Graph:
-    if index is None or not graph.tensors[index].is_constant:
+def _set_point(graph: Graph, place: int, position: int | None, value: object) -> Graph:
+    index = at(graph.nodes[place].inputs, position)
+    if index is None or position is None or not graph.tensors[index].is_constant:
         raise ValueError("the zero point is not known")
-    return change_tensors(graph, {index: lambda t: with_data(t, value)})
+    return _set(graph, place, position, value)
+
+
+def _set(graph: Graph, place: int, position: int, value: object) -> Graph:
+    """The graph whose node at `place` reads other values at `position`; other operands keep what they share with it."""
+    node = graph.nodes[place]
+    index = node.inputs[position]
+    assert index is not None
+    if node.inputs.count(index) == 1:
+        return change_tensors(graph, {index: lambda t: with_data(t, value)})
+    inputs = (*node.inputs[:position], len(graph.tensors), *node.inputs[position + 1 :])
+    nodes = (*graph.nodes[:place], replace(node, inputs=inputs), *graph.nodes[place + 1 :])
+    return replace(graph, tensors=(*graph.tensors, with_data(graph.tensors[index], value)), nodes=nodes)
 
 
 def with_data(tensor: Tensor, value: object) -> Tensor:
