@@ -243,6 +243,18 @@ def test_refused(operator: str, attributes: dict[str, Any], code: str) -> None:
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("keys", "values"), [(np.array([b"a", b"b"], object), np.int16([1, 2])), (np.int64([1, 2]), np.int16([1, 2]))]
+)
+def test_labels_that_are_texts_or_short_integers_are_not_damaged(keys: np.ndarray, values: np.ndarray) -> None:
+    """Official tests have both."""
+    given = {"keys_tensor": numpy_helper.from_array(keys), "values_tensor": numpy_helper.from_array(values)}
+    content, _ = _one("LabelEncoder", ([np.int64([1])], 1, given), 4)
+    with pytest.raises(bittrue.UnsupportedError) as caught:
+        bittrue.load(content).prepare()
+    assert caught.value.code == "BT-ONNX-TYPE"
+
+
 def test_unknown_categories() -> None:
     """An error of the run, as in the runtime, but where the file says that they are zeros."""
     content, feeds = _one("OneHotEncoder", ([np.int64([3])], 1, {"cats_int64s": [1, 2], "zeros": 0}), 1)

@@ -318,7 +318,7 @@ def _gates(schedule: Schedule) -> Schedule:
             if operator is None or not operator.gates:
                 continue
             rule = real_function.RULES.get(writer.rules.get("real_function", ""))
-            if rule is None or "quick_gelu" not in rule.functions:
+            if rule is None or rule.once or "quick_gelu" not in rule.functions:
                 continue
             steps[before], steps[position] = (
                 None,

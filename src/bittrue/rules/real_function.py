@@ -30,13 +30,14 @@ _BINARY32, _BINARY64 = np.dtype(np.float32), np.dtype(np.float64)
 @dataclass(frozen=True, eq=False)
 class RealFunctionRule:
     """`functions`: stem of the operator to what it computes, `type` to `type`, for a vector that ends where the tensor
-    ends, or after a multiple of LANES.
+    ends, or after a multiple of LANES. `once`: products in them are not rounded by themselves.
     """
 
     functions: Mapping[str, Function]
     formula: str
     source: str
     type: np.dtype = _BINARY32
+    once: bool = False
 
 
 def _elu(x: np.ndarray) -> np.ndarray:
@@ -206,6 +207,7 @@ RULES: dict[str, RealFunctionRule] = {
         "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign "
         "of x",
         "the definition of correct rounding; decimal arithmetic with 260 digits",
+        once=True,
     ),
     "binary32_fused_polynomials": RealFunctionRule(
         {

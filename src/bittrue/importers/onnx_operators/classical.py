@@ -211,14 +211,17 @@ def _label_encoder(source: Source) -> None:
     keys, values, parts = _side(source, "keys"), _side(source, "values"), Parts(source)
     source.read.add("default_string")
     kinds = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", np.dtype(np.int64): "s64"}
-    if not keys.size or keys.size != values.size or keys.dtype not in kinds or values.dtype not in kinds:
-        message = f"{keys.size} keys of {keys.dtype} for {values.size} values of {values.dtype}"
-        raise source.invalid(
-            "BT-ONNX-ATTRIBUTE", message, "keys and values are lists of one length, of f32, f64 or s64"
-        )
+    if not keys.size or keys.size != values.size:
+        message = f"{keys.size} keys for {values.size} values"
+        raise source.invalid("BT-ONNX-ATTRIBUTE", message, "keys and values are lists of one length")
+    lone = _tensor(source, "default_tensor")
+    for name, given in (("keys", keys), ("values", values), ("default", lone)):
+        if given.size and given.dtype not in kinds:
+            texts = given.dtype == object
+            kind, advice = ("texts", TEXTS) if texts else (str(given.dtype), "use f32, f64 or s64")
+            raise source.unsupported("BT-ONNX-TYPE", f"its {name} are {kind}, which it has no rule for", advice)
     dtype, result = kinds[keys.dtype], kinds[values.dtype]
     expect_type(source, 0, dtype)
-    lone = _tensor(source, "default_tensor")
     whole, real = source.integer("default_int64", -1), source.real("default_float", -0.0)
     default = lone[0] if lone.size else {"s64": whole, "f32": real, "f64": -0.0}[result]
     x = source.inputs[0]
