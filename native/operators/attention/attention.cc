@@ -103,7 +103,7 @@ class Attention final : public Kernel {
     require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
     cap_ = static_cast<float>(step.real("cap")), sinks_ = step.has_input(kSink);
     smooth_ = step.integer("smooth", 0, 1) != 0;
-    require(cap_ == 0.0f || (whole_ && cap_ > 0.0f), "blocks of capped scores");
+    require(cap_ == 0.0f || (whole_ && !half_ && cap_ > 0.0f), "capped scores of blocks, or of halves");
     require(step.integer("cache_bits") == 0 && step.text("cache") != "sliding", "a cache of integers, or of a window");
     require(step.outputs.size() <= 3, "scores are asked for");
     batch_ = step.integer("batch"), queries_ = step.integer("queries"), fresh_ = step.integer("new");
