@@ -39,7 +39,9 @@ def test_faults_are_named(form: str, request: pytest.FixtureRequest) -> None:
             assert named(own, net, fault), title
 
 
-@pytest.mark.parametrize(("form", "fault"), [("qoperator", "acc-wrap"), ("mxnet", "w-roll"), ("tvm", "pads-v")])
+@pytest.mark.parametrize(
+    ("form", "fault"), [("qoperator", "acc-wrap"), ("mxnet", "w-roll"), ("mxnet", "b-twice"), ("tvm", "pads-v")]
+)
 def test_other_networks(form: str, fault: str) -> None:
     """Other weights, sizes and numbers of channels, which share no dimension with each other."""
     own = FORMATS[form]

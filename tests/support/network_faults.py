@@ -287,7 +287,9 @@ FAULTS: dict[str, Fault] = {
     ),
     "ties-away": _tie("ties away from zero", device.one_step_away, _once("ties away", "rescale=q31_one_step_away")),
     "ties-up": _tie(
-        "ties up", device.one_step, _once("ties up", "rescale=q31_one_step_up", "rescale=q31_one_step_up_wrap")
+        "ties up",
+        device.one_step,
+        _once("ties up", *(f"rescale=q31_one_step_up{way}" for way in ("", "_wrap", "_shift_wraps"))),
     ),
     "ties-zero": _tie("ties toward zero", device.ties_toward_zero, _once("ties toward zero")),
     "trunc-fc": Fault(

@@ -25,28 +25,30 @@ def constants(case: Case) -> Iterator[Hypothesis]:
     seats = seats_of(operator)
     if operator is None or seats is None:
         return
-    bias, weights = (_integers(case.segment.graph, node, position) for position in (seats.bias, seats.weights))
-    if bias is not None:
+    graph = case.segment.graph
+    bias, weights = _constant_at(graph, node, seats.bias), weights_read(case)
+    # Layers over ranges have a bias of real numbers, in units of their sums.
+    if bias is not None and (weights is not None or graph.tensors[bias].type.is_integer):
         yield from _bias(bias)
     if weights is not None:
-        order = weights_order(operator, node.attributes)
-        yield from _weights(case.segment.graph.tensors[weights], weights, order)
+        index = node.inputs[seats.weights]
+        assert index is not None, "they are there"
+        yield from _weights(weights, index, weights_order(operator, node.attributes))
 
 
 def weights_read(case: Case) -> Tensor | None:
     """The constant weights of the segment's layer; None without such."""
     node = main_node(case)
     seats = seats_of(find(node.operator))
-    index = None if seats is None else _integers(case.segment.graph, node, seats.weights)
-    return None if index is None else case.segment.graph.tensors[index]
+    index = None if seats is None else _constant_at(case.segment.graph, node, seats.weights)
+    found = None if index is None else case.segment.graph.tensors[index]
+    return found if found is not None and found.type.is_integer else None
 
 
-def _integers(graph: Graph, node: Node, position: int | None) -> int | None:
-    """The constant of integers at a position; None where there is none."""
+def _constant_at(graph: Graph, node: Node, position: int | None) -> int | None:
+    """The constant at a position; None where there is none."""
     index = None if position is None or position >= len(node.inputs) else node.inputs[position]
-    if index is None or not graph.tensors[index].is_constant or not graph.tensors[index].type.is_integer:
-        return None
-    return index
+    return index if index is not None and graph.tensors[index].is_constant else None
 
 
 def _bias(index: int) -> Iterator[Hypothesis]:
@@ -58,10 +60,10 @@ def _bias(index: int) -> Iterator[Hypothesis]:
         ("bias shifted by one channel", "channel c gets the bias of channel c + 1", lambda b: np.roll(b, -1)),
         ("bias of channel 0 for all channels", "all channels get channel 0's bias", lambda b: b * 0 + b[:1]),
         ("bias in reversed order", "the channels' biases are in reversed order", lambda b: b[::-1]),
-        ("bias halved", "half of the bias is added", lambda b: b >> 1),
-        ("bias wrapped to 16 bits", "the bias is cut to 16 bits", lambda b: b.astype(np.int16).astype(b.dtype)),
+        ("bias halved", "half of the bias is added", lambda b: b >> 1 if b.dtype.kind == "i" else b / 2),
+        ("bias wrapped to 16 bits", "the bias is cut to 16 bits", lambda b: _wrapped(b, np.int16)),
         ("bias saturated to 16 bits", "the bias saturates to 16 bits", lambda b: np.clip(b, -32768, 32767)),
-        ("bias wrapped to 8 bits", "the bias is cut to 8 bits", lambda b: b.astype(np.int8).astype(b.dtype)),
+        ("bias wrapped to 8 bits", "the bias is cut to 8 bits", lambda b: _wrapped(b, np.int8)),
     )
     for name, text, change in ways:
         yield _constant(index, name, text, "bias", change, "parameters")
@@ -75,6 +77,10 @@ def _bias(index: int) -> Iterator[Hypothesis]:
         "bias",
         layer={"bias": _no_bias, "end": _raw_bias_behind},
     )
+
+
+def _wrapped(bias: Array, kind: type[np.signedinteger]) -> Array:
+    return bias.astype(np.int64).astype(kind).astype(bias.dtype)
 
 
 def _no_bias(layer: Layer) -> Array:
