@@ -478,7 +478,8 @@ def from_tflite(model: Any) -> Conversion:
             "BT-QNN-CONVERT",
             "; ".join((*refused, *unknown)),
             place=f"graph '{graph.name}'",
-            advice="run the file itself: `bittrue run MODEL --numerics tvm-qnn`",
+            # What TVM refuses has no arithmetic of TVM.
+            advice=f"run the file itself: `bittrue run MODEL{'' if refused else ' --numerics tvm-qnn'}`",
         )
     converter = _Converter(graph)
     for index in graph.inputs:
