@@ -15,6 +15,7 @@ changes nothing, one that changes while it is being read is an error.
 
 from __future__ import annotations
 
+import _thread
 import errno
 import fcntl
 import io
@@ -23,6 +24,7 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from .errors import InputError, OutputError
@@ -48,6 +50,8 @@ __all__ = [
 _TEMPORARY = r"\.bittrue-[0-9]+-[0-9a-f]{12}\.tmp"
 _BUFFER = 1 << 20
 _MOST_LINKS = 40
+# Bytes that take longer to copy than a thread takes to begin.
+_LARGE = 1 << 20
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
 # What systems say where a file or folder cannot be flushed or locked: then there is nothing to wait for.
 _CANNOT = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS})
@@ -269,13 +273,16 @@ def check_finished(folder: Path, index: str) -> None:
             )
 
 
-def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
+def read_file(
+    path: object, start: int = 0, size: int | None = None, meanwhile: Callable[[], object] = lambda: None
+) -> bytes:
     """The content of a file, or a part of it, as it is now: a copy that nothing changes later.
 
     Args:
         path: str or PathLike; a pipe that a shell hands over (``/dev/fd/63``) is read to its end.
         start: the first byte.
         size: how many; all that follow by default.
+        meanwhile: called while another thread reads a file of some size; not called for a small one.
 
     Raises:
         InputError: it is a named pipe, a socket or a device, which may never end; the file changed while it was being
@@ -290,7 +297,8 @@ def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
             return _piped(path, descriptor, before.st_mode)
         wanted = max(before.st_size - start, 0) if size is None else size
         # One byte more, which a file that grows has.
-        content = os.pread(descriptor, wanted + (size is None), start)
+        first = partial(os.pread, descriptor, wanted + (size is None), start)
+        content = first() if wanted < _LARGE else _beside(first, meanwhile)
         while len(content) < wanted and (more := os.pread(descriptor, wanted - len(content), start + len(content))):
             content += more
         after = os.fstat(descriptor)
@@ -303,6 +311,34 @@ def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
             place=str(path),
             advice="try again when nothing writes it any more; replace files by renaming others over them",
         )
+    return content
+
+
+def _beside(read: Callable[[], bytes], meanwhile: Callable[[], object]) -> bytes:
+    """What `read` gives in a thread of its own, while this one calls `meanwhile`."""
+    found: list[bytes | BaseException] = []
+    done = _thread.allocate_lock()
+
+    def work() -> None:
+        try:
+            found.append(read())
+        except BaseException as error:
+            found.append(error)
+        finally:
+            done.release()
+
+    done.acquire()
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # The system has no thread left.
+        work()
+    try:
+        meanwhile()
+    finally:
+        done.acquire()
+    (content,) = found
+    if isinstance(content, BaseException):
+        raise content
     return content
 
 

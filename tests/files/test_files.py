@@ -308,3 +308,42 @@ def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files.os, "fstat", fstat)
     with pytest.raises(BittrueError, match="changed while it was being read"):
         files.read_file(path)
+
+
+def test_something_is_done_while_a_large_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, threads = tmp_path / "a", []
+    content = np.random.default_rng(0).bytes(3 << 20)
+    path.write_bytes(content)
+    assert files.read_file(path, meanwhile=lambda: threads.append(threading.get_ident())) == content
+    assert files.read_file(path, 5, 1 << 20) == content[5 : 5 + (1 << 20)]
+    assert threads == [threading.get_ident()]
+    path.write_bytes(b"small")
+    assert files.read_file(path, meanwhile=lambda: threads.append(0)) == b"small"
+    assert threads == [threading.get_ident()]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_reading_beside_something_else_fails_as_it_does_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """A disk that fails, something else that fails, and a system that has no thread left."""
+    path = tmp_path / "a"
+    path.write_bytes(bytes(2 << 20))
+
+    def refused(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    def failing(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    def broken() -> None:
+        raise ImportError("no such module")
+
+    if full:
+        monkeypatch.setattr(files._thread, "start_new_thread", refused)
+    assert files.read_file(path, meanwhile=int) == bytes(2 << 20)
+    with pytest.raises(ImportError):
+        files.read_file(path, meanwhile=broken)
+    monkeypatch.setattr(files.os, "pread", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        files.read_file(path)

@@ -19,6 +19,7 @@ from bittrue.importers import read_model
 from bittrue.importers.onnx import NEWEST_OPSET, OLDEST_OPSET
 from bittrue.importers.onnx_operators import map_node  # noqa: F401 (the folder's entry)
 from bittrue.importers.onnx_operators.base import MICROSOFT
+from bittrue.importers.onnx_schemas import ANY, find_schema
 from support.runtimes import not_emulated
 
 
@@ -415,6 +416,63 @@ def test_tflite_needs_no_onnx() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# What a program may do with the package before and after a model was loaded.
+_BESIDE = """
+import sys
+content = bytes.fromhex(sys.argv[1])
+{before}
+import bittrue
+from bittrue.importers.onnx import _messages
+bittrue.load(content)
+known = sorted(name for name in sys.modules if name.partition(".")[0] == "onnx")
+import onnx, onnx.checker, pickle
+from onnx import onnx_ml_pb2, helper, numpy_helper
+assert _messages().ModelProto is onnx.ModelProto is onnx_ml_pb2.ModelProto is onnx.onnx_ml_pb2.ModelProto
+model = onnx.load_model_from_string(content)
+onnx.checker.check_model(model)
+same = _messages().ModelProto.FromString(content)
+assert pickle.loads(pickle.dumps(model)) == model == pickle.loads(pickle.dumps(same))
+print(known, sorted(vars(onnx)), sorted(name for name in sys.modules if name.partition(".")[0] == "onnx"))
+"""
+
+
+def test_loading_leaves_the_package_alone() -> None:
+    """A model is read by the package's messages without importing it; whoever imports it finds it whole."""
+
+    def outcome(before: str) -> tuple[str, str]:
+        code = [sys.executable, "-c", _BESIDE.format(before=before), model().SerializeToString().hex()]
+        done = subprocess.run(code, capture_output=True, text=True, check=True)
+        known, _, rest = done.stdout.partition("] ")
+        return known, rest
+
+    (without, after), (there, before) = outcome(""), outcome("import onnx")
+    assert without == "["
+    assert "'onnx.helper'" in there
+    assert after == before
+
+
+def test_schemas_are_those_of_the_package() -> None:
+    """For every operator and version that the installed package knows."""
+    known = {(s.domain, s.name) for s in onnx.defs.get_all_schemas_with_history()}
+    assert len(known) > 200
+    for domain, name in known:
+        for version in range(1, onnx.defs.onnx_opset_version() + 1):
+            found = find_schema(domain, name, version)
+            try:
+                schema = onnx.defs.get_schema(name, version, domain)
+            except onnx.defs.SchemaError:
+                assert found is None, (domain, name, version)
+                continue
+            assert found is not None
+            assert found.version == schema.since_version
+            ends = schema.min_input, schema.max_input, schema.min_output, schema.max_output
+            assert (*found.inputs, *found.outputs) == tuple(min(end, ANY) for end in ends)
+            assert found.kinds == {n: a.type.name for n, a in schema.attributes.items()}
+            assert found.required == {n for n, a in schema.attributes.items() if a.required}
+    assert find_schema("com.microsoft", "Gelu", 1) is None
+    assert find_schema("", "Of nobody", 28) is None
 
 
 # -- large initializers ------------------------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ _WITH_WEIGHTS = {
     "mxnet": ("mxnet", "read_mxnet"),
 }
 
+# Modules that read files whose names usually end so.
+_READERS = (".onnx", ".tflite")
+
 
 def read_model(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | np.ndarray | BinaryIO,
@@ -141,19 +144,19 @@ def _read(source: object, path: str | None, weights: object) -> ModelFile:
             "BT-FILE-WEIGHTS", "this format holds its weights itself", place="weights", advice="pass the model alone"
         )
     if file_format == "onnx":
-        from pathlib import Path
-
         from .onnx import read_onnx
 
-        return read_onnx(content, None if path is None else Path(path).parent)
+        return read_onnx(content, None if path is None else os.path.dirname(path))
     from .tflite import read_tflite
 
     return read_tflite(source)  # type: ignore[arg-type]
 
 
 def _file_content(path: str | os.PathLike[str]) -> bytes:
+    # The content says what the file is; its name says only which module is worth to be imported meanwhile.
+    likely = os.path.splitext(os.fspath(path))[1]
     try:
-        return read_file(path)
+        return read_file(path, meanwhile=lambda: likely in _READERS and importlib.import_module(likely, __package__))
     except OSError as error:
         raise InputError(
             "BT-FILE-PATH",

@@ -1,13 +1,16 @@
 """ONNX model files to graphs: operator sets 7 to 28, external data, initializers, local functions, subgraphs.
 
-The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[onnx]"``).
+The protobuf is decoded by messages of the `onnx` package (an extra: ``pip install "bittrue[onnx]"``), whose other parts
+are imported where a model needs them: local functions, definitions of operators by others, inference of shapes.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from functools import cached_property
-from pathlib import Path
+from functools import cache, cached_property
+from importlib.machinery import PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from .onnx_functions import CONTRIBUTED, EXPANDED, EXPANDED_BY_TYPE, EXPANDED_WI
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_operators.base import MICROSOFT
 from .onnx_order import free_names, in_order
+from .onnx_schemas import find_schema
 from .onnx_tensors import TYPES, constant, is_no_shape, type_name
 from .protobuf import check_texts, set_apart
 from .recognise import as_bytes
@@ -48,7 +52,7 @@ _RENAME = "give each node a name of its own, or none"
 _DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
 
 
-def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = None) -> ModelFile:
+def read_onnx(content: np.ndarray | bytes | memoryview, folder: str | None = None) -> ModelFile:
     """Reads an ONNX model. Large initializers of its main graph stay in `content`.
 
     Args:
@@ -60,11 +64,10 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = No
         InvalidModelError: the model contradicts itself.
         UnsupportedError: it uses a part of the format that bittrue does not read, or the `onnx` package is missing.
     """
-    onnx = onnx_package()
+    model = _messages().ModelProto()
     from google.protobuf.message import DecodeError
 
     whole = as_bytes(content)
-    model = onnx.ModelProto()
     try:
         raw, large = set_apart(whole, _INITIALIZERS, _LARGE)
         model.ParseFromString(raw)
@@ -76,6 +79,25 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = No
     if not model.HasField("graph"):
         raise ModelFormatError("BT-ONNX-FORMAT", "the model holds no graph", advice=_DAMAGED)
     return _Reader(model, folder, whole.size, large).read()
+
+
+@cache
+def _messages() -> Any:
+    """The message classes of the package `onnx`, without the rest of it, which takes four times as long to import.
+
+    Raises:
+        UnsupportedError: there is no such package.
+    """
+    package = None if "onnx" in sys.modules else PathFinder.find_spec("onnx")
+    if package is not None:
+        spec = PathFinder.find_spec("onnx.onnx_ml_pb2", package.submodule_search_locations)
+        if spec is not None and spec.loader is not None:
+            # Not kept in sys.modules, where it would be a part of a package that is not there. Whoever imports the
+            # package later makes these classes again, and is given the same ones.
+            module = ModuleType(spec.name)
+            spec.loader.exec_module(module)
+            return module
+    return onnx_package()
 
 
 def onnx_package() -> Any:
@@ -152,7 +174,7 @@ class _Reader:
     """
 
     model: ModelProto
-    folder: Path | None
+    folder: str | None
     size: int
     large: Mapping[int, np.ndarray]
     notes: list[str] = field(default_factory=list)
@@ -427,18 +449,14 @@ class _Reader:
         return Called(numbers, values, tuple(types))
 
     def _version(self, domain: str, op_type: str) -> int:
-        """The schema's since_version under the model's operator set; 1 for operators that the package does not know."""
-        import onnx.defs
-
+        """The schema's since_version under the model's operator set; 1 for operators that it does not have."""
         if domain not in self.opsets:
             # Runtimes of their own accept their own domains without an import.
             if domain == "":
                 raise InvalidModelError("BT-ONNX-OPSET", "the model imports no version of the default operator set")
             return 1
-        try:
-            return int(onnx.defs.get_schema(op_type, self.opsets[domain], domain).since_version)
-        except onnx.defs.SchemaError:
-            return 1
+        schema = find_schema(domain, op_type, self.opsets[domain])
+        return 1 if schema is None else schema.version
 
     def _constant(self, builder: GraphBuilder, proto: NodeProto, attributes: Mapping[str, Any], place: str) -> None:
         """A node without inputs whose attribute is its value."""

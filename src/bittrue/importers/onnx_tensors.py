@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from ..files import read_file
 from ..graph import DataType, Tensor, data_type
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onnx import TensorProto
 
 # TensorProto.DataType by number.
@@ -44,7 +45,7 @@ def type_name(number: int, place: str) -> str:
     return TYPES[number]
 
 
-def constant(proto: TensorProto, name: str, folder: Path | None, raw: np.ndarray | None = None) -> Tensor:
+def constant(proto: TensorProto, name: str, folder: str | None, raw: np.ndarray | None = None) -> Tensor:
     """A constant tensor; `raw` is its raw_data where that was taken out of the message.
 
     Raises:
@@ -154,7 +155,7 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
     return wide != 0 if dtype.name == "bool" else wide.astype(dtype.numpy)
 
 
-def _external(proto: TensorProto, place: str, folder: Path | None, size: int) -> np.ndarray:
+def _external(proto: TensorProto, place: str, folder: str | None, size: int) -> np.ndarray:
     """Bytes of another file beside the model, which must lie inside of the model's folder."""
     entries = {entry.key: entry.value for entry in proto.external_data}
     location = entries.get("location", "")
@@ -193,10 +194,12 @@ def _external(proto: TensorProto, place: str, folder: Path | None, size: int) ->
         raise ModelFormatError("BT-ONNX-EXTERNAL", f"cannot read '{location}': {reason}", place=place) from None
 
 
-def _inside(folder: Path, location: str) -> Path | None:
+def _inside(folder: str, location: str) -> Path | None:
     """The file that `location` means; None where it is none, or one outside of the folder, be it through links."""
+    from pathlib import Path
+
     try:
-        root = folder.resolve()
+        root = Path(folder).resolve()
         path = (root / location).resolve()
         return path if location and path.is_relative_to(root) and path.is_file() else None
     except (OSError, ValueError, RuntimeError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedError
+from ..onnx_schemas import ANY, find_schema
 from ..onnx_tensors import TYPES
 from .base import Source
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
 UNKNOWN = "variant"
-# Schemas give such a number where any number will do.
-_MANY = 1 << 30
 # Attributes that name the type of the results.
 _NAMING = ("to", "dtype", "output_dtype")
 
@@ -39,18 +38,15 @@ def check_arity(source: Source) -> None:
     Raises:
         InvalidModelError: there are too many or too few.
     """
-    import onnx.defs
-
-    try:
-        schema = onnx.defs.get_schema(source.op_type, source.version, source.domain)
-    except onnx.defs.SchemaError:
+    schema = find_schema(source.domain, source.op_type, source.version)
+    if schema is None:
         return
-    for what, count, low, high in (
-        ("inputs", len(source.inputs), schema.min_input, schema.max_input),
-        ("outputs", len(source.outputs), schema.min_output, schema.max_output),
+    for what, count, (low, high) in (
+        ("inputs", len(source.inputs), schema.inputs),
+        ("outputs", len(source.outputs), schema.outputs),
     ):
         if not low <= count <= high:
-            expected = f"{low}" if low == high else f"{low} to {high}" if high < _MANY else f"at least {low}"
+            expected = f"{low}" if low == high else f"{low} to {high}" if high < ANY else f"at least {low}"
             code = "BT-NODE-INPUT" if what == "inputs" and count < low else "BT-NODE-ARITY"
             raise source.invalid(code, f"{count} {what}, expected {expected}")
 
@@ -61,19 +57,16 @@ def check_attributes(source: Source) -> None:
     Raises:
         InvalidModelError, UnsupportedError: where one does not fit.
     """
-    import onnx.defs
-
-    try:
-        schema = onnx.defs.get_schema(source.op_type, source.version, source.domain)
-    except onnx.defs.SchemaError:
+    schema = find_schema(source.domain, source.op_type, source.version)
+    if schema is None:
         return
     for name, kind in source.kinds.items():
-        if name not in schema.attributes:
+        wanted = schema.kinds.get(name)
+        if wanted is None:
             raise unknown_attribute(source, name)
-        wanted = str(schema.attributes[name].type).rpartition(".")[2]
         if kind != wanted:
             raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is of kind {kind}, expected {wanted}")
-    missing = sorted(name for name, entry in schema.attributes.items() if entry.required and name not in source.kinds)
+    missing = sorted(schema.required - source.kinds.keys())
     if missing:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{missing[0]}' is missing")
 
