@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import bittrue.arithmetic
 import bittrue.operators.layers
 import bittrue.rules
+import bittrue.runtime
 from bittrue.deferred import deferred
 
 
@@ -35,14 +37,20 @@ def test_threads_wait_for_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_names_that_are_not_deferred() -> None:
-    for package in (bittrue.rules, bittrue.operators.layers):
+    for package in (bittrue.arithmetic, bittrue.rules, bittrue.operators.layers, bittrue.runtime):
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
             package.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("theme", ["core", "elementwise", "layers", "pooling", "quantization", "reduction"])
-def test_every_deferred_name_is_a_module(theme: str) -> None:
-    package = import_module(f"bittrue.operators.{theme}")
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "arithmetic",
+        *(f"operators.{theme}" for theme in "core elementwise layers pooling quantization reduction".split()),
+    ],
+)
+def test_every_deferred_name_is_a_module(folder: str) -> None:
+    package = import_module(f"bittrue.{folder}")
     tree = ast.parse(Path(package.__file__ or "").read_text())
     names = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     late = [name for name in names if " " not in name]

@@ -34,17 +34,12 @@ from .plan.planner import plan_for
 from .ports import Port, checked
 from .recent import Recent
 from .records import replace
-from .runtime import (
-    DEFAULT_ITERATION_LIMIT,
-    NativeExecutor,
-    ReferenceExecutor,
-    native_module,
-)
+from .runtime import DEFAULT_ITERATION_LIMIT, NativeExecutor, native_module
 from .runtime.run import Run, deadline_of, timeout_seconds
-from .runtime.side_by_side import AHEAD, available_processors, in_order
 from .uncollected import uncollected
 
 if TYPE_CHECKING:
+    from .runtime import ReferenceExecutor
     from .runtime.profile import Profile
 
 # A typing error should not start a million threads.
@@ -262,6 +257,8 @@ class Session:
                     f"the reference executor has no instruction sets to choose from, found '{isa}'",
                     advice="leave isa out",
                 )
+            from .runtime import ReferenceExecutor
+
             self._executor = ReferenceExecutor(plan, iteration_limit=iteration_limit)
         self.isa = self._executor.isa if isinstance(self._executor, NativeExecutor) else None
         self.plan = plan
@@ -424,6 +421,8 @@ class Session:
             threads, reset, timeout: as for `map`.
         """
         if threads is None:
+            from .runtime.side_by_side import available_processors
+
             threads = available_processors() if reset else 1
         _check_choice("auto", threads)
         if not reset and threads > 1:
@@ -446,6 +445,8 @@ class Session:
         reset: bool,
         timeout: float | None,
     ) -> Generator[list[Result], None, None]:
+        from .runtime.side_by_side import AHEAD, in_order
+
         sessions: list[Session] = [] if reset else [self]
 
         def end() -> None:

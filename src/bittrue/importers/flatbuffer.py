@@ -245,8 +245,9 @@ class Table:
     def _target(self, name: str) -> tuple[Field, int]:
         """The field and where its offset leads, 0 when it is absent."""
         field = self._fields[name]
-        position = self._locate(field, 4, field.slot)
-        return field, position and self.file.follow(position, (self.name, name))
+        if not self._offsets[field.slot]:
+            return field, 0
+        return field, self.file.follow(self._locate(field, 4, field.slot), (self.name, name))
 
     def place(self, name: str) -> str:
         """Table, field and byte offset, for messages."""
@@ -266,11 +267,10 @@ class Table:
     def number(self, name: str) -> Any:
         """A number field (bool for bools, int, or float)."""
         field = self._fields[name]
-        unpack, width, _ = NUMBERS[field.type]
-        position = self._locate(field, width, field.slot)
-        if not position:
+        if not self._offsets[field.slot]:
             return field.default
-        value = unpack(self.file.view, position)[0]
+        unpack, width, _ = NUMBERS[field.type]
+        value = unpack(self.file.view, self._locate(field, width, field.slot))[0]
         return value != 0 if field.type == "bool" else value
 
     def numbers(self, name: str) -> np.ndarray | None:

@@ -13,7 +13,6 @@ from ..records import replace
 from ..visible import visible
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector
-from .tflite_sparse import MAX_DENSE_BYTES, make_dense
 
 MAX_OBJECTS = 100_000
 MAX_RANK = 64
@@ -115,7 +114,7 @@ class TensorReader:
         self._notes = notes
         self._count = 0
         self._sparse: dict[int, tuple[Table, str]] = {}
-        self._dense_left = MAX_DENSE_BYTES
+        self._dense_bytes = 0
 
     def read(self, vector: TableVector, subgraph: str) -> list[Tensor]:
         """All tensors of one subgraph, with names made unique; `make_dense` completes the sparse ones."""
@@ -309,8 +308,11 @@ class TensorReader:
         if content is None or sparsity is None or not possible or content.size % kind.numpy.itemsize:
             message = f"a sparse tensor must be constant and float32, float16 or int8, found {kind.title}"
             raise InvalidModelError("BT-TENSOR-SPARSE-FORM", message, place=place, advice=CONVERT_AGAIN)
-        dense = make_dense(self._file, sparsity, content.view(kind.numpy), tensor.shape, self._dense_left, place)
-        self._dense_left -= dense.nbytes
+        from .tflite_sparse import MAX_DENSE_BYTES, make_dense
+
+        left = MAX_DENSE_BYTES - self._dense_bytes
+        dense = make_dense(self._file, sparsity, content.view(kind.numpy), tensor.shape, left, place)
+        self._dense_bytes += dense.nbytes
         return dense
 
 

@@ -21,11 +21,12 @@ _FOLDER = os.path.dirname(__file__)
 @cache
 def _files() -> dict[str, str]:
     """Theme and name of every file, with a dot between them, to its path."""
-    themes = [entry.name for entry in os.scandir(_FOLDER) if entry.is_dir()]
-    names = sorted((theme, name) for theme in themes for name in os.listdir(os.path.join(_FOLDER, theme)))
+    themes = sorted(entry.name for entry in os.scandir(_FOLDER) if entry.is_dir())
+    folders = [(theme, os.path.join(_FOLDER, theme, "")) for theme in themes]
     return {
-        f"{theme}.{name.removesuffix('.py')}": os.path.join(_FOLDER, theme, name)
-        for theme, name in names
+        f"{theme}.{name.removesuffix('.py')}": folder + name
+        for theme, folder in folders
+        for name in sorted(os.listdir(folder))
         if name.endswith(".py")
     }
 

@@ -208,12 +208,10 @@ class Rewrite:
     Attributes:
         handler: rewrites a step, or says that it cannot.
         eight_bits: whether it can for images of 8-bit integers only.
-        anchor: whether its channels are wanted last in any case; others follow what they read.
     """
 
     handler: Handler
     eight_bits: bool = False
-    anchor: bool = False
 
 
 def _follow(step: Step, layout: Layout) -> bool:
@@ -333,8 +331,6 @@ def rewritten(schedule: Schedule, layers: Mapping[str, Rewrite]) -> Schedule:
     known = {**layers, **MOVEMENT}
     found = {stem: _rewrite_of(stem, known) for stem in {step.operator for step in schedule.steps}}
     rewrites = {stem: rewrite for stem, rewrite in found.items() if rewrite is not None}
-    if not any(rewrite.anchor for rewrite in rewrites.values()):
-        return schedule
     layout = Layout(schedule, {stem: rewrite.eight_bits for stem, rewrite in rewrites.items()})
     for step in schedule.steps:
         rewrite = rewrites.get(step.operator)

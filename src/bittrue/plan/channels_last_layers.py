@@ -277,9 +277,9 @@ def _channels(step: Step, layout: Layout) -> bool:
 
 # By `Operator.layout`.
 LAYERS: dict[str, Rewrite] = {
-    "filters": Rewrite(_conv, eight_bits=True, anchor=True),
-    "averages of windows": Rewrite(_average_pool, eight_bits=True, anchor=True),
-    "largest of windows": Rewrite(_max_pool, anchor=True),
+    "filters": Rewrite(_conv, eight_bits=True),
+    "averages of windows": Rewrite(_average_pool, eight_bits=True),
+    "largest of windows": Rewrite(_max_pool),
     "channels": Rewrite(_channels),
     "order": Rewrite(_dynamic_quantize_linear),
     "axes": Rewrite(_reduction, eight_bits=True),

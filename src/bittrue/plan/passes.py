@@ -17,8 +17,6 @@ from ..names import near_or_all
 from ..operators import Step, find
 from ..records import dataclass, replace
 from ..rules import real_function
-from .channels_last import rewritten
-from .channels_last_layers import LAYERS
 from .plan import Plan, PlanTensor
 from .schedule import Part, Schedule, Then
 
@@ -85,8 +83,22 @@ def _along_an_axis(step: Step) -> bool:
     return any(array.ndim > 1 or array.size > 256 for array in step.arrays.values())
 
 
+def _wants_channels_last(step: Step) -> bool:
+    """Whether a step is done with channels last in any case where it can be; others follow what they read."""
+    operator = find(step.operator)
+    layout = None if operator is None else operator.layout
+    if layout == "filters":
+        return bool(step["arithmetic"] == "integers")
+    return layout in ("averages of windows", "largest of windows")
+
+
 def _channels_last(schedule: Schedule) -> Schedule:
     """Channels-first images are worked on with channels last."""
+    if not any(map(_wants_channels_last, schedule.steps)):
+        return schedule
+    from .channels_last import rewritten
+    from .channels_last_layers import LAYERS
+
     return rewritten(schedule, LAYERS)
 
 

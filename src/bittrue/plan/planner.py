@@ -25,7 +25,6 @@ from ..records import dataclass, field, replace
 from ..rewrites import Settled, rewrite
 from ..rewrites.called_graphs import rewritten_inwards, unchanged_inputs
 from .calls import needed_graphs, never_called
-from .dimensions import size_of
 from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_constants
 from .inexact import limits
 from .layout import Lifetime, layout
@@ -602,11 +601,17 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int] | int]) -> dict[int
     for index in graph.inputs:
         tensor = graph.tensors[index]
         symbols, sizes = tensor.symbols or (), wanted.get(index, tensor.shape)
-        given = [size_of(symbol, dimensions) if dimensions else None for symbol in symbols]
+        given = _sizes_of(symbols, dimensions) if dimensions else ()
         if len(symbols) == len(sizes) and any(size is not None for size in given):
             pairs = zip(given, sizes, strict=True)
             wanted[index] = tuple(size if new is None else new for new, size in pairs)
     return wanted
+
+
+def _sizes_of(symbols: Sequence[str], dimensions: Mapping[str, int]) -> list[int | None]:
+    from .dimensions import size_of
+
+    return [size_of(symbol, dimensions) for symbol in symbols]
 
 
 def _checked_sizes(shape: Any, place: str) -> tuple[int, ...]:

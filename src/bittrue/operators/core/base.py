@@ -176,6 +176,7 @@ class Call:
         graphs: the graphs that the node calls, in the order of `Operator.graphs`, without those never called.
         resources: number of every resource variable, by container and name.
         peek: gives the value of a tensor while planning goes on at run time; None where it cannot.
+        found: what inference has found of these inputs and attributes and lowering asks again, by name.
     """
 
     node: Node
@@ -186,6 +187,7 @@ class Call:
     graphs: tuple[Subgraph, ...] = ()
     resources: Mapping[tuple[str, str], int] = field(default_factory=dict)
     peek: Callable[[int], np.ndarray | None] | None = None
+    found: dict[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> str:

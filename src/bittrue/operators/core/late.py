@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import RunError
 from ...graph import Attribute
 from ...records import replace
+from . import role_quantization
 from .base import Call, Role, Step
-from .role_quantization import at, settled_values
 
 # One array per operand, None where it is absent (or not named to `prepare_now` and not known).
 Values = Sequence[Any]
@@ -35,9 +35,9 @@ def prepare_now(
     When all of those that are present are known, `prepare` runs now; else the step says `late`, and `prepare_late` runs
     it for every run. A ValueError of `prepare` becomes a typed error about the node.
     """
-    values = settled_values(call, roles)
+    values = role_quantization.settled_values(call, roles)
     if any(call.has(position) and values[position] is None for position in positions):
-        if any(at(values, position) is not None and not call.has(position) for position in positions):
+        if any(role_quantization.at(values, position) is not None and not call.has(position) for position in positions):
             raise call.unsupported(
                 "BT-QUANT-OPERAND",
                 "some scales and zero points belong to tensors, others are operands that only running tells",

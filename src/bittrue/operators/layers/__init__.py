@@ -27,5 +27,6 @@ if not TYPE_CHECKING:
             "whole_conv",
             "whole_numbers",
             "whole_product",
+            "window_sums",
         ),
     )

@@ -87,6 +87,13 @@ def listed_windows(call: Call, sizes: Sequence[int], taps: Sequence[int]) -> tup
 
 def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     """The windows and the number of groups; a typed error where channels, groups and kernel do not fit together."""
+    if "convolution" not in call.found:
+        call.found["convolution"] = _convolution_windows(call)
+    found: tuple[tuple[Window, ...], int] = call.found["convolution"]
+    return found
+
+
+def _convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 3, 5)
     call.rank(weights, source.rank)

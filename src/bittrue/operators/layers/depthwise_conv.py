@@ -27,10 +27,9 @@ from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_wind
 from ..core.lanes import stored_in_lanes
 from ..core.roles import turned
 from ..core.spatial import padded, sliding
-from . import hybrid_layers
+from . import hybrid_layers, window_sums
 from .conv_geometry import check_image, convolution_windows, filter_sizes, image_layout
 from .integer_layers import check_weight_scales
-from .window_sums import depthwise_sums
 
 # The order of the filters' axes: [1, h, w, C * filters of each].
 LAYOUT = "ISO"
@@ -132,7 +131,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         image = np.repeat(image, filters.shape[2] // step["groups"], axis=2)
         lost = _lost(step, image, weights[0], windows)
         pixels = image.astype(work_type) - work_type.type(step["input_zero_point"])
-        for rows, acc in depthwise_sums(pixels, filters, *windows[1:]):
+        for rows, acc in window_sums.depthwise_sums(pixels, filters, *windows[1:]):
             total = acc.astype(np.int64)
             if lost is not None:
                 total -= lost(rows)

@@ -19,6 +19,7 @@ from ..core.geometry import spatial_bytes, spatial_parameters, spatial_shape, st
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_LAYER
 from ..quantization.range_operands import range_multiplier
+from . import window_sums
 from .conv_geometry import channels_first, convolution_windows
 from .integer_layers import (
     bound,
@@ -31,7 +32,6 @@ from .integer_layers import (
     weight_zero_points,
     zero_point_of,
 )
-from .window_sums import PATCH_BYTES, integer_sums
 
 # Ranges have no zero points.
 _NOWHERE = 9
@@ -84,7 +84,7 @@ def lower(call: Call) -> Lowered:
         arrays,
         bound(call, (0, points[0]), (1, points[1]), depth, 0, points[2]),
         call.output.size * depth,
-        spatial_bytes(windows, channels_first(call, source.shape)[1], 1) * 16 + 16 * PATCH_BYTES,
+        spatial_bytes(windows, channels_first(call, source.shape)[1], 1) * 16 + 16 * window_sums.PATCH_BYTES,
         inputs=(0, 1) if ranged and not parameters["late"] else None,
     )
 
@@ -135,7 +135,7 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
     matrices = centered(step, weights, points, work_type).reshape(groups, filters // groups, -1)
     for n, image in enumerate(_five(x)):
         pixels = centered(step, image, zero_point, work_type)
-        for d, rows, sums in integer_sums(pixels, matrices, windows, limit, more):
+        for d, rows, sums in window_sums.integer_sums(pixels, matrices, windows, limit, more):
             yield (n, d, rows), sums
 
 

@@ -10,6 +10,7 @@ if not TYPE_CHECKING:
         __name__,
         (
             "dequantize_operands",
+            "level_storage",
             "quantize_in_reals",
             "quantize_operands",
             "quantize_ranges",

@@ -37,8 +37,7 @@ from ..core.late import Prepare, Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars, pair
 from ..core.stopping import check_stop
-from ..quantization.level_storage import limits, scales_of, store
-from ..quantization.level_storage import pair as pair_of
+from ..quantization import level_storage
 
 _PARAMETERS = (1, 2, 3, 4)
 Function = Callable[[np.ndarray], np.ndarray]
@@ -129,7 +128,7 @@ def _with_rows(lowered: Lowered, call: Call, view: tuple[int, int, int]) -> Lowe
 
 
 def _levels(call: Call) -> Lowered:
-    return Lowered({**limits(call), **scales_of(call, OPERAND_UNARY)}, inputs=(0,))
+    return Lowered({**level_storage.limits(call), **level_storage.scales_of(call, OPERAND_UNARY)}, inputs=(0,))
 
 
 def lower_softmax(call: Call) -> Lowered:
@@ -204,7 +203,7 @@ def _of_levels(step: Step) -> Function:
     rule, dtype = levels.RULES[step.rules["levels"]], DATA_TYPES[step["dtype"]].numpy
 
     def function(rows: np.ndarray) -> np.ndarray:
-        real = levels.real(rows.astype(np.float32), *pair_of(step, "input"))
+        real = levels.real(rows.astype(np.float32), *level_storage.pair(step, "input"))
         with np.errstate(all="ignore"):
             largest = real[:, 0].copy()
             for position in range(1, real.shape[1]):
@@ -214,8 +213,8 @@ def _of_levels(step: Step) -> Function:
             total = np.zeros_like(largest)
             for position in range(real.shape[1]):
                 total = total + entries[:, position]
-            shares = rule.apply(entries / total[:, None], *pair_of(step, "output"))
-        return store(shares, step["low"], step["high"], dtype, step.place)
+            shares = rule.apply(entries / total[:, None], *level_storage.pair(step, "output"))
+        return level_storage.store(shares, step["low"], step["high"], dtype, step.place)
 
     return function
 
