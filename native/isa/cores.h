@@ -473,6 +473,33 @@ struct RealLaneRows {
 };
 using RealLanes = bool (*)(const RealLaneRows& rows);
 
+// Windows of an image times filters side by side: sums[places[r].sums + n] becomes the sum over taps t and terms k < taps[t].terms
+// of image[places[r].image + taps[t].image + k] * panel[(taps[t].panel + k) * width + n] for r < count and n < width: from +0 on,
+// in order, each product and its sum rounded once. Where sums are `begun`, it is added to what lies there. With
+// biases [width] these are added then, and results are raised to `low` and lowered to `high`: false where one is no finite number.
+struct RealWindows {
+  struct Place {
+    int64_t image = 0, sums = 0;
+  };
+  struct Taps {
+    int64_t image = 0, panel = 0, terms = 0;
+  };
+  const float* image = nullptr;
+  const Place* places = nullptr;
+  const Taps* taps = nullptr;
+  int64_t count = 0, tap_count = 0;
+  float* sums = nullptr;
+  bool begun = false;
+  const float* biases = nullptr;
+  float low = -__builtin_inff(), high = __builtin_inff();
+};
+struct WindowProduct {
+  static constexpr int64_t kRows = 6;  // windows that are worked on together, at most
+  int64_t lanes = 1;
+  int64_t vectors = 1;  // widths are 1, 2, ... `vectors` times `lanes`, powers of two
+  bool (*run)(const RealWindows& windows, const float* panel, int64_t width) = nullptr;
+};
+
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {
   const char* isa = "";

@@ -718,6 +718,7 @@ constexpr CheckRow kChecks[] = {
     {"real_taps_fused", check_real_taps_fused},
     {"real_plane", check_real_plane},
     {"real_lanes", check_real_lanes},
+    {"window_product", check_window_product},
 };
 
 // The cores that `isa` brings itself; others have been checked with the set they come from.

@@ -250,6 +250,59 @@ inline void check_real_plane(Context& context) {
   }
 }
 
+inline void check_window_product(Context& context) {
+  const WindowProduct& core = context.cores.window_product();
+  Random& random = context.random;
+  for (int64_t vectors = 1; vectors <= core.vectors; vectors *= 2) {
+    for (int64_t i = 0; i < context.rounds(150); ++i) {
+      const int64_t width = vectors * core.lanes, count = random.between(0, 20), line = random.between(1, 40);
+      std::vector<RealWindows::Taps> taps(static_cast<size_t>(random.between(0, 6)));
+      int64_t terms = 0, farthest = 0;
+      for (RealWindows::Taps& one : taps) {
+        one = {random.between(0, 60), terms, random.between(1, 20)};
+        terms += one.terms + random.between(0, 2);
+        farthest = std::max(farthest, one.image + one.terms);
+      }
+      std::vector<RealWindows::Place> places;
+      for (int64_t r = 0; r < count; ++r) places.push_back({random.between(0, line), (count - 1 - r) * width});
+      Exact<float> image(line + 1 + farthest), panel((terms + 1) * width), sums(count * width), biases(width);
+      for (Exact<float>* numbers : {&image, &panel, &sums, &biases}) fill_reals(random, *numbers);
+      RealWindows windows;
+      windows.image = image.data(), windows.places = places.data(), windows.count = count;
+      windows.taps = taps.data(), windows.tap_count = static_cast<int64_t>(taps.size());
+      windows.sums = sums.data(), windows.begun = random.one_in(2);
+      if (random.one_in(2)) windows.biases = biases.data();
+      if (random.one_in(2)) windows.low = 0.0f;
+      if (random.one_in(2)) windows.high = 6.0f;
+      std::vector<float> expected(sums.data(), sums.data() + sums.count());
+      bool finite = true;
+      for (int64_t n = 0; n < count * width; ++n) {
+        const RealWindows::Place& place = places[n / width];
+        float total = 0.0f;
+        for (const RealWindows::Taps& one : taps) {
+          for (int64_t k = 0; k < one.terms; ++k) {
+            total = std::fma(image.data()[place.image + one.image + k],
+                             panel.data()[(one.panel + k) * width + n % width], total);
+          }
+        }
+        float& sum = expected[place.sums + n % width];
+        if (windows.begun) total = sum + total;
+        if (windows.biases != nullptr) {
+          total = total + biases.data()[n % width];
+          finite &= std::isfinite(total);
+          total = limited(total, windows.low, windows.high);
+        }
+        sum = total;
+      }
+      const uint8_t right = finite, told = core.run(windows, panel.data(), width);
+      const std::string text = std::to_string(count) + " windows of " + std::to_string(terms) + " terms, " +
+                               std::to_string(width) + " filters";
+      context.report.expect_equal(&told, &right, 1, text + ", finite");
+      if (finite) context.report.expect_equal(sums.data(), expected.data(), sums.count(), text);
+    }
+  }
+}
+
 inline void check_real_lanes(Context& context) {
   constexpr int64_t kChannels = RealLaneRows::kChannels;
   using Join = RealLaneRows::Join;

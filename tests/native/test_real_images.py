@@ -24,18 +24,25 @@ def _windows(rng: np.random.Generator, axes: int, pooling: bool) -> dict[str, An
     return kept
 
 
-def _agree(node: NodeProto, given: dict[str, np.ndarray], constants: dict[str, np.ndarray], number: int) -> bool:
+def _agree(
+    nodes: NodeProto | list[NodeProto],
+    given: dict[str, np.ndarray],
+    constants: dict[str, np.ndarray],
+    number: int,
+    numerics: str = "onnxruntime",
+) -> bool:
     """Whether native kernels did it."""
-    content, feeds = build([node], given, {"y": TensorProto.FLOAT}, constants)
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, constants)
     try:
-        expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*feeds)["y"]
+        expected = bittrue.load(content).prepare(numerics, executor="reference").run(*feeds)["y"]
     except bittrue.BittrueError:
         return False
     done = True
     for isa in bittrue.isas():
-        session = bittrue.load(content).prepare("onnxruntime", executor="native", isa=isa, threads=1 + number % 2)
+        session = bittrue.load(content).prepare(numerics, executor="native", isa=isa, threads=1 + number % 2)
         done &= not session.missing
-        assert session.run(*feeds)["y"].tobytes() == expected.tobytes(), (isa, node)
+        assert session.run(*feeds)["y"].tobytes() == expected.tobytes(), (isa, nodes)
     return done
 
 
@@ -98,6 +105,39 @@ def test_windows_over_padding(request: pytest.FixtureRequest) -> None:
             "Conv", ["x", "w", "b"], ["y"], pads=pads, dilations=dilation, strides=[1, 1 + number % 2]
         )
         assert _agree(node, given, constants, number)
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("numerics", ["onnxruntime", "onnxruntime-avx2"])
+def test_filters_in_lanes(request: pytest.FixtureRequest, numerics: str) -> None:
+    """Blocks of channels, the last one of fewer, with sums that begin with another tensor."""
+    in_lanes = 0
+    for number, rng in enumerate(cases(request, usual=15)):
+        groups, taps = int(rng.choice([1, 1, 2])), int(rng.choice([1, 1, 2, 3]))
+        depth = int(rng.choice([16, 48] if groups > 1 else [3, 16, 20, 128, 132, 260]))
+        filters = int(rng.choice([16, 48] if groups > 1 else [12, 16, 20, 44, 100]))
+        w = rng.normal(size=(filters * groups, depth, taps, taps)).astype(np.float32)
+        x = rng.normal(size=(int(rng.integers(1, 4)), depth * groups, *rng.integers(taps, 25, 2))).astype(np.float32)
+        attributes = {
+            "strides": [int(v) for v in rng.integers(1, 3, 2)],
+            "pads": [int(v) for v in rng.integers(taps, size=4)],
+            "group": groups,
+        }
+        constants = {"w": w, "b": rng.normal(size=filters * groups).astype(np.float32)}
+        nodes = [helper.make_node("Conv", ["x", "w", "b"][: 2 + number % 2], ["c"], **attributes)]
+        content, feeds = build(nodes, {"x": x}, {"c": TensorProto.FLOAT}, constants)
+        session = bittrue.load(content).prepare(numerics)
+        in_lanes += session.profile(*feeds, rounds=1).steps[0].note.endswith("filters in lanes")
+        given = {"x": x}
+        if rng.random() < 0.5:
+            given["z"] = rng.normal(size=session.run(*feeds)["c"].shape).astype(np.float32)
+            nodes.append(helper.make_node("Add", ["c", "z"], ["s"]))
+        nodes.append(helper.make_node("Relu", [nodes[-1].output[0]], ["y"]))
+        if rng.random() < 0.1:
+            x.reshape(-1)[-1] = rng.choice([np.nan, np.inf])
+        assert _agree(nodes, given, constants, number, numerics)
+    assert in_lanes
 
 
 @needs_native

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "isa/real_tiles.h"
+#include "isa/real_windows.h"
 
 #include "isa/avx2/cores.h"
 
@@ -17,6 +18,7 @@ WideVector multiply_add(WideVector a, WideVector b, WideVector c) { return _mm25
 constexpr int kTileRows[] = {8, 6, 4, 3};
 using PlaneVector = Vector;
 constexpr int kPlaneVectors = 4;
+constexpr int kWindowVectors = 2;
 
 #include "isa/real_cores.inc"
 

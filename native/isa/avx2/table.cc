@@ -50,6 +50,7 @@ constexpr Cores own_cores() {
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
   cores.wide_matmul = &kWideMatmul;
+  cores.window_product = &kWindowProduct;
   cores.byte_product = &kByteProduct;
   cores.pair_product = &kPairProduct;
   cores.block_product = &kBlockProduct;

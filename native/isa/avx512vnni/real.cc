@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "isa/real_tiles.h"
+#include "isa/real_windows.h"
 
 #include "isa/avx512vnni/cores.h"
 
@@ -21,6 +22,7 @@ typedef float PlaneVector __attribute__((vector_size(32)));
 
 PlaneVector multiply_add(PlaneVector a, PlaneVector b, PlaneVector c) { return _mm256_fmadd_ps(a, b, c); }
 constexpr int kPlaneVectors = 8;
+constexpr int kWindowVectors = 4;
 
 #include "isa/real_cores.inc"
 

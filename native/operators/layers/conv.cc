@@ -512,6 +512,7 @@ std::unique_ptr<Kernel> make_real_convolution(const Step& step, const CoreSet& c
   const RealConvolutionForm form(step);
   if (form.order == RealConvolutionForm::Order::columns) return make_window_columns(cores, form);
   if (auto kernel = make_plane_convolution(step, cores, form)) return kernel;
+  if (auto kernel = make_filter_lanes(step, cores, form)) return kernel;
   if (auto kernel = make_few_positions(step, cores, form)) return kernel;
   require(form.order != RealConvolutionForm::Order::lanes, "there are very many windows");
   return std::make_unique<OrderedReals>(step, cores, form);

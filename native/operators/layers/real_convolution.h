@@ -82,6 +82,9 @@ std::unique_ptr<Kernel> make_window_columns(const CoreSet& cores, const RealConv
 // Sums over windows of planes, tap by tap in the order of memory, without a filter: null for what has no frames.
 std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form);
 
+// Sums of blocks of channels with every lane a filter: null for other sums, and for few filters.
+std::unique_ptr<Kernel> make_filter_lanes(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
+
 // Images of so few positions that they are the rows of the product: null for other convolutions.
 std::unique_ptr<Kernel> make_few_positions(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
 
