@@ -427,13 +427,18 @@ class OrderedReals final : public Kernel {
     RealRows product = product_of(run, tile, worker, band, m, count);
     auto* out = reinterpret_cast<float*>(run.outputs[0]) + begins;
     const float* begin = f_.begins ? f_.begin(run) + begins : nullptr;
-    if (begin != nullptr || fours) std::fill_n(worker.sums, count * step, 0.0f);
-    if (begin != nullptr) {
-      for (int64_t r = 0; r < count; ++r) {
-        for_lines(tile, first, columns, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-          std::copy_n(begin + r * f_.positions + y * f_.w.out + x, length, worker.sums + r * step + from);
-        });
-      }
+    const int64_t pitch = frame_.pitch(), line = pitch == f_.w.out ? 0 : first / pitch;
+    const bool one_line = pitch == f_.w.out || first - line * pitch + columns <= tile.used;
+    // Columns that go straight into the output.
+    const int64_t filled = columns % most_ % core_.lanes == 0 ? columns : columns - columns % most_;
+    const int64_t direct = one_line && !fours ? filled : 0;
+    if (begin != nullptr || fours) {
+      for (int64_t r = 0; r < count; ++r) std::fill_n(worker.sums + r * step + direct, step - direct, 0.0f);
+    }
+    for (int64_t r = 0; begin != nullptr && r < count; ++r) {
+      for_lines(tile, first + direct, columns - direct, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+        std::copy_n(begin + r * f_.positions + y * f_.w.out + x, length, worker.sums + r * step + direct + from);
+      });
     }
     bool finite = true;
     for (int64_t p = 0; fours && p < columns; p += most_) {
@@ -445,9 +450,6 @@ class OrderedReals final : public Kernel {
       finite &= add_to_all(sums, f_.added ? *product.biases : -0.0f, wide, sums);
       f_.limits.apply(sums, wide);
     }
-    const int64_t pitch = frame_.pitch(), line = pitch == f_.w.out ? 0 : first / pitch;
-    const bool one_line = pitch == f_.w.out || first - line * pitch + columns <= tile.used;
-    int64_t direct = 0;  // columns that went straight into the output
     RealSpot spots[kLoopSpots];
     product.spots = spots;
     for (int64_t p = 0, next = 0; p < columns && !fours; p = next) {
@@ -457,7 +459,7 @@ class OrderedReals final : public Kernel {
       for (int64_t i = 0; i < product.spot_count; ++i) spots[i] = {i * most_, i * most_};
       next = p + product.spot_count * most_;
       const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
-      const bool whole = one_line && used == wide;
+      const bool whole = p < direct;
       const int64_t place = (tile.y + line) * f_.w.out + tile.x + first - line * pitch + p;
       product.sums = whole ? out + place : worker.sums + p;
       product.stride = whole ? f_.positions : step;
@@ -465,15 +467,12 @@ class OrderedReals final : public Kernel {
         product.begins = whole ? begin + place : nullptr;
         product.begins_stride = f_.positions;
       }
-      if (whole) direct = std::min(next, columns);
       finite &= (bare_ ? core_.run_in_parts : core_.run_placed)(product, panel, wide);
     }
     for (int64_t r = 0; r < count && direct < columns; ++r) {
-      for_lines(tile, first, columns, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-        const int64_t skip = std::max<int64_t>(0, direct - from);
-        if (skip >= length) return;
-        std::memcpy(out + r * f_.positions + y * f_.w.out + x + skip, worker.sums + r * step + from + skip,
-                    static_cast<size_t>(length - skip) * 4);
+      for_lines(tile, first + direct, columns - direct, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+        std::memcpy(out + r * f_.positions + y * f_.w.out + x, worker.sums + r * step + direct + from,
+                    static_cast<size_t>(length) * 4);
       });
     }
     return finite;

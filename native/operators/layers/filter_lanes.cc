@@ -21,6 +21,7 @@ constexpr int64_t kChunk = 512;         // positions that are worked on together
 constexpr int64_t kSmallChunk = 128;    // fewer where a block's filters leave room for their sums in the first cache
 constexpr int64_t kSmallPanel = 4096;   // numbers of these filters
 constexpr int64_t kLaidOut = 1 << 20;   // numbers of images that are laid out together, about
+constexpr int64_t kPlanes = 16;         // whose numbers are brought together at once
 constexpr int64_t kMostTaps = 1 << 14;  // of all kinds of windows
 constexpr int64_t kMostLine = 1 << 12;  // positions of a line of outputs
 
@@ -214,7 +215,13 @@ class FilterLanes final : public Kernel {
     const int64_t first = block * channels_, used = std::min(channels_, f_.depth - first);
     to += first * f_.plane();
     if (used < channels_ && f_.taps() > 1) std::fill_n(to, f_.plane() * channels_, 0.0f);
-    transpose_numbers(image + first * f_.plane(), f_.plane(), to, channels_, f_.plane(), used);
+    bring_together(image + first * f_.plane(), f_.plane(), to, channels_, f_.plane(), used);
+  }
+  // Numbers of `planes` planes side by side, few planes at a time, so that they are read ahead.
+  static void bring_together(const float* from, int64_t step, float* to, int64_t width, int64_t count, int64_t planes) {
+    for (int64_t c = 0; c < planes; c += kPlanes) {
+      transpose_numbers(from + c * step, step, to + c, width, count, std::min(kPlanes, planes - c));
+    }
   }
 
   // Panels [low, high) of the outputs of an image's group from line `top` on. False where a result is no finite number.
@@ -243,7 +250,7 @@ class FilterLanes final : public Kernel {
       windows.low = f_.limits.low, windows.high = f_.limits.high;
       if (f_.begins) {
         if (panel.count < panel.width) std::fill_n(sums, count * panel.width, 0.0f);
-        transpose_numbers(f_.begin(run) + plane, f_.positions, sums, panel.width, count, panel.count);
+        bring_together(f_.begin(run) + plane, f_.positions, sums, panel.width, count, panel.count);
       }
       for (int64_t b = 0; b < blocks_; ++b) {
         run.check(index);
