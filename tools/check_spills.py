@@ -3,8 +3,9 @@
     python tools/check_spills.py [--objdump OBJDUMP] FILE...
 
 A compiler that moves the sums of a tile to the stack and back costs a third of the speed without any test failing. Hot
-loops are the innermost loops with a multiply-add of integers: vpdpbusd, vpmaddwd, sdot, udot, smlal. FILE is an object
-file, a library or the Python module. Exit status 1 when a loop accesses the stack, 2 when no hot loop is found.
+loops are the innermost loops with a multiply-add of integers: vpdpbusd, vpdpwssd, vpmaddwd, sdot, udot, smlal. FILE is
+an object file, a library or the Python module. Exit status 1 when a loop accesses the stack, 2 when there is no hot
+loop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-HOT = re.compile(r"^(vpdpbusd|vpmaddwd|sdot|udot|smlal)")
+HOT = re.compile(r"^(vpdpbusd|vpdpwssd|vpmaddwd|sdot|udot|smlal)")
 FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(?:\{\w+\}\s+)?(\S+)\s*(.*)$")
 TARGET = re.compile(r"\b(?:0x)?([0-9a-f]+) <")

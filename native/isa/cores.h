@@ -33,8 +33,8 @@ struct MatmulSpec {
   bool sums = false;             // acc itself is the result: 32-bit numbers in place of the bytes of `out`
   bool pairs = false;            // a factory gives null for what it does not add up so
   // More than 0: rows are windows of 3 x 3 neighbours, [line][pixel][byte], of which a line has so many; the core may then be
-  // one with `scratch`.
-  int64_t window_line = 0;
+  // one with `scratch`. A map has so many lines.
+  int64_t window_line = 0, window_lines = 0;
 };
 
 // Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins

@@ -19,6 +19,7 @@ namespace {
 
 struct MatmulCase {
   int64_t rows, columns, segments, depth, window_line = 0;
+  int64_t magnitudes = 0;  // more than 0: the sum of those of every column's weights, all of one sign; inputs are 255
 };
 
 void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule, rules::StoreRule store) {
@@ -36,10 +37,18 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
                  : kind == 3                       ? static_cast<int8_t>((any & 63) * (i / total % 2 * 2 - 1))
                                                    : any;
   }
+  for (int64_t n = 0; n < c.columns && c.magnitudes > 0; ++n) {
+    int64_t left = c.magnitudes;
+    for (int64_t k = 0; k < total; ++k) {
+      const int64_t part = std::min<int64_t>(left, n % 2 == 0 ? 127 : 128);
+      weights[n * total + k] = static_cast<int8_t>(n % 2 == 0 ? part : -part);
+      left -= part;
+    }
+  }
   MatmulSpec spec;
-  spec.row_terms = random.one_in(2);
+  spec.row_terms = random.one_in(c.window_line > 0 ? 8 : 2);
   spec.sums = random.one_in(4);
-  spec.pairs = random.one_in(3);
+  spec.pairs = random.one_in(c.window_line > 0 ? 8 : 3);
   const bool wild = random.one_in(6);
   const int64_t reach = wild ? INT32_MAX : 20000;
   Exact<int32_t> bias(c.columns), terms(c.rows);
@@ -63,6 +72,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   spec.segments = c.segments;
   spec.depth = c.depth;
   spec.window_line = c.window_line;
+  if (c.window_line > 0) spec.window_lines = c.rows / c.window_line;
   spec.weights = weights.data();
   spec.by_rows = c.segments == 1 && random.one_in(2);
   Exact<int8_t> by_rows(c.columns * total);
@@ -105,6 +115,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     for (int64_t r = 0; r < c.rows; ++r) last = std::max(last, offset(r));
     memory.emplace_back(last + (c.segments - 1) * grid.segment_step + c.depth);
     fill_bytes(random, memory.back());
+    if (c.magnitudes > 0) std::memset(memory.back().data(), 255, memory.back().count());
     grid.base = memory.back().data();
     for (int64_t s = 0; s < c.segments; ++s) {
       for (int64_t r = 0; r < c.rows; ++r) pointers[s * capacity + r] = grid.base + offset(r) + s * grid.segment_step;
@@ -193,6 +204,13 @@ void check_matmul(Context& context) {
         check_matmul(context, {line * lines, random.pick(columns), 3, 3 * channels, line}, rule, store);
       }
       check_matmul(context, {random.between(5, 6), 16, 3, 3 * (random.one_in(3) ? 1840 : 1824), 1}, rule, store);
+      // Larger maps, where tiles of 4 x 4 are worth it, and sums up to what these have room for: 2^25 / 255 is 131586.0.
+      for (int64_t i = 0; i < context.rounds(6); ++i) {
+        const int64_t wide[] = {32, 36, 48, 64, 76, 96, 100, 120};
+        const int64_t line = random.between(11, 20), lines = random.between(11, 20);
+        check_matmul(context, {line * lines, random.between(12, 70), 3, 3 * random.pick(wide), line}, rule, store);
+      }
+      check_matmul(context, {12 * 16, 17, 3, 3 * 116, 16, random.between(131584, 131588)}, rule, store);
       const int64_t deep[] = {2044, 2048, 2052, 4100, 6148};
       check_matmul(context, {random.between(1, 7), random.between(1, 20), random.between(1, 2), random.pick(deep)},
                    rule, store);

@@ -9,6 +9,7 @@
 #include "isa/avx512vnni/cores.h"
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/requantize.h"
+#include "isa/avx512vnni/winograd.h"
 #include "isa/tools.h"
 
 namespace bittrue::avx512vnni {
@@ -780,6 +781,7 @@ void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_p
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  if (auto fewer = make_winograd(spec)) return fewer;
   return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VnniMatmul(spec));
 }
 

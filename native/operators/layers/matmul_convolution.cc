@@ -169,7 +169,10 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.pairs = pairs;
   const bool squares = window.filter_d == 1 && window.filter_h == 3 && window.filter_w == 3 && window.stride_h == 1 &&
                        window.stride_w == 1 && window.dilation_h == 1 && window.dilation_w == 1 && window.out_d == 1;
-  if (squares && whole && window.out_h * window.out_w >= kFewestWindows) spec.window_line = window.out_w;
+  if (squares && whole && window.out_h * window.out_w >= kFewestWindows) {
+    spec.window_line = window.out_w;
+    spec.window_lines = window.out_h;
+  }
   matmul_ = cores.matmul(spec);
   if (matmul_->scratch() != 0) {
     rows_ = RowsOf::lines, whole_lines = true;
