@@ -190,7 +190,7 @@ void check_matmul(Context& context) {
   // Around every width and height that a tile may have.
   const int64_t columns[] = {1,  2,  3,  5,  7,  8,  9,  13, 15, 16, 17, 23, 24,
                              25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 131};
-  const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 17, 19, 25, 31};
+  const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 17, 19, 25, 31, 65, 130};
   const int64_t depths[] = {4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 68, 92, 128, 148};
   for (const rules::RescaleRule rule : kRescaleRules) {
     for (const rules::StoreRule store : kStoreRules) {
@@ -241,7 +241,7 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
     spec.dilation_w = 1;
   }
   const int64_t reach = (spec.taps_w - 1) * spec.dilation_w + 1;
-  spec.width = random.between(1, 40);
+  spec.width = random.one_in(8) ? random.between(41, 300) : random.between(1, 40);
   spec.pad_left = random.between(0, reach - 1);
   const int64_t pad_right = random.between(0, reach - 1);
   spec.out_width = std::max<int64_t>(1, (spec.width + spec.pad_left + pad_right - reach) / spec.stride_w + 1);

@@ -6,8 +6,9 @@
 // saturate, they are clamped before they are added, and the pairs are those of the contract.
 //
 // Of 3 x 3 taps, neighbouring pixels share what is interleaved: the upper two rows of every column, and the lowest row of
-// every two columns. Two vectors at a time are requantized from registers. Of 8 channels, two neighbours are one such pixel,
-// two columns from the next, in copies of the rows with zero points around them.
+// every two columns. Of 8 channels, two neighbours are one such pixel, two columns from the next, in copies of the rows with
+// zero points around them. Sums of a line wait in the first-level cache until all are requantized at once: of two pixels alone,
+// requantization would take as long as the taps, most of it waiting.
 #if !defined(__AVXVNNI__)
 
 #include <algorithm>
@@ -55,7 +56,7 @@ int64_t channel_of(const Block& block, int64_t channels, int byte) {
   return channel < channels ? channel : -1;
 }
 
-constexpr int64_t kChunk = 16;  // vectors of sums that wait for requantization
+constexpr int64_t kChunk = 64;  // vectors of sums that wait for requantization, an even number
 
 struct alignas(32) Sums {
   int32_t values[kChunk][16];
@@ -84,10 +85,10 @@ class VectorDepthwise final : public Depthwise {
         tap_index_(2 * pairs_),
         moved_(pairs_),
         weights_(blocks_ * pairs_ * 32),
-        shared_weights_(shares_ ? blocks_ * pairs_ * 32 : 0),
+        shared_weights_(shares_ ? blocks_ * kShared * 32 : 0),
         bias_(blocks_ * 16),
         zero_pixel_(spec.channels + 16),
-        requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, blocks_) {
+        requantizer_(spec.requantize, byte_columns, blocks_, !spec.pairs, [&] { return ranges_of(spec); }) {
     std::memset(zero_pixel_.data(), spec.zero_point, static_cast<size_t>(spec.channels + 16));
     const int64_t taps = taps_h_ * spec.taps_w;
     // Taps of exact pairs come column by column, as their pixels do in the table.
@@ -109,14 +110,7 @@ class VectorDepthwise final : public Depthwise {
           const int64_t tap = row_of(t) * spec.taps_w + column_of(t);
           const int16_t weight = spec.weights[tap * channels_ + channel];
           weights_.data()[(b * pairs_ + t / 2) * 32 + 2 * i + t % 2] = weight;
-          if (!shares_) continue;
-          // Upper rows by columns, then the lowest row: its last tap stands second where pixels are neighbours.
-          const int64_t number = row_of(t) < 2 ? column_of(t) : column_of(t) < 2 ? 3 : 4;
-          const int64_t place = row_of(t) < 2                    ? row_of(t)
-                                : column_of(t) < 2               ? column_of(t)
-                                : stride_w_ == 1 && !neighbours_ ? 1
-                                                                 : 0;
-          shared_weights_.data()[(b * pairs_ + number) * 32 + 2 * i + place] = weight;
+          if (shares_) share(b, i, row_of(t), column_of(t), weight);
         }
       }
     }
@@ -125,25 +119,77 @@ class VectorDepthwise final : public Depthwise {
   // Pointers to all columns, and one that is read but not used after an odd number of taps; copies of narrow pixels, or of rows.
   int64_t scratch() const override {
     return (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*)) +
-           8 * taps_h_ * (neighbours_ ? columns_ + 1 : 8);
+           (neighbours_ ? 3 * copy_bytes() : 64 * taps_h_);
   }
   int64_t preferred_rows() const override { return 1; }
 
   void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const override {
     auto** table = reinterpret_cast<const uint8_t**>(scratch);
     uint8_t* copies = scratch + (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*));
+    // Whether a block has two pixels in each vector that are no neighbours.
+    const bool apart = !neighbours_ && block_at(channels_, blocks_ - 1).lanes == Lanes::two_pixels;
+    Copied copied;
+    if (neighbours_) std::memset(copies, zero_pixel_.data()[0], static_cast<size_t>(3 * copy_bytes()));
     const RoundingMode mode(requantizer_.form());
     for (int64_t y = 0; y < count; ++y) {
-      fill_table(rows + y * stride_h_, table, copies);
-      for (int64_t b = 0; b < blocks_; ++b) row(table, b, out[y]);
+      const uint8_t* const* taps = rows + y * stride_h_;
+      Lines lines{};
+      if (shares_) lines = neighbours_ ? copy_rows(taps, copied, copies) : lines_of(taps);
+      if (!shares_ || apart) fill_table(taps, table, copies);
+      for (int64_t b = 0; b < blocks_; ++b) row(lines, table, b, out[y]);
     }
   }
 
  private:
+  static constexpr int64_t kShared = 7;  // pairs of weights that neighbours need, see share()
+  static constexpr int64_t kSpare = 4;   // columns that are read but not used, at most
+
+  // The three rows of 3 x 3 taps: pixel p of the padded row lies at rows[i] + (p - before) * step, or is `outside`.
+  struct Lines {
+    const uint8_t* rows[3];
+    int64_t before, width, step;
+  };
+
+  // Which rows lie in the three copies.
+  struct Copied {
+    const uint8_t* rows[3] = {};
+  };
+
+  int64_t copy_bytes() const { return 8 * (columns_ + kSpare); }
+
+  Lines lines_of(const uint8_t* const* rows) const {
+    return {{rows[0], rows[dilation_h_], rows[2 * dilation_h_]}, pad_left_, width_, channels_};
+  }
+
+  // The weight of a tap where shared_row() wants it: pairs 0 to 2 are the upper rows' columns. Then the lowest row's, of the first
+  // pixel: 3 for columns 0 and 1, 4 for column 2. The next pixel is one column further, and has 5 and 6 for the same pairs of
+  // columns, if the stride is 1.
+  void share(int64_t block, int i, int64_t row, int64_t column, int16_t weight) {
+    const auto put = [&](int64_t pair, int64_t place) {
+      shared_weights_.data()[(block * kShared + pair) * 32 + 2 * i + place] = weight;
+    };
+    if (row < 2) return put(column, row);
+    put(3 + column / 2, column % 2);
+    put(5 + (column + 1) / 2, (column + 1) % 2);
+  }
+
+  // For images of any bytes.
+  static AlignedArray<Range> ranges_of(const DepthwiseSpec& spec) {
+    AlignedArray<Range> result(spec.channels);
+    for (int64_t c = 0; c < spec.channels; ++c) {
+      int64_t least = spec.bias[c], greatest = least;
+      for (int64_t t = 0; t < spec.taps_h * spec.taps_w; ++t) {
+        const int64_t term = int64_t{255} * spec.weights[t * spec.channels + c];
+        (term < 0 ? least : greatest) += term;
+      }
+      result.data()[c] = {static_cast<double>(least), static_cast<double>(greatest)};
+    }
+    return result;
+  }
+
   // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i. Vectors take at least 8 bytes:
   // narrower pixels at the end of a row are copied, lest bytes after the row are read.
   void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
-    if (neighbours_) return copy_rows(rows, table, copies);
     const int64_t bytes = width_ * channels_, safe = channels_ >= 8 ? width_
                                                      : bytes < 8    ? 0
                                                                     : (bytes - 8) / channels_ + 1;
@@ -163,35 +209,40 @@ class VectorDepthwise final : public Depthwise {
     *table = zero_pixel_.data();
   }
 
-  // The table of rows of 8 channels, whose pixels have their neighbours beside them.
-  void copy_rows(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
-    const int64_t line = 8 * (columns_ + 1);
-    for (int64_t i = 0; i < taps_h_; ++i) {
-      uint8_t* copy = copies + i * line;
-      std::memset(copy, zero_pixel_.data()[0], static_cast<size_t>(line));
-      std::memcpy(copy + 8 * pad_left_, rows[i * dilation_h_],
-                  static_cast<size_t>(8 * std::min(width_, columns_ - pad_left_)));
-      for (int64_t c = 0; c < columns_; ++c) table[c * taps_h_ + i] = copy + 8 * c;
+  // Copies of rows of 8 channels, with zero points around them that are there already. Lines share rows.
+  Lines copy_rows(const uint8_t* const* rows, Copied& copied, uint8_t* copies) const {
+    Lines lines{{}, 0, columns_ + kSpare, 8};
+    Copied now;
+    bool taken[3] = {};
+    for (int64_t i = 0; i < 3; ++i) {
+      for (int64_t at = 0; at < 3 && lines.rows[i] == nullptr; ++at) {
+        if (copied.rows[at] != rows[i * dilation_h_] || taken[at]) continue;
+        taken[at] = true;
+        now.rows[at] = copied.rows[at];
+        lines.rows[i] = copies + at * copy_bytes();
+      }
     }
-    table[columns_ * taps_h_] = zero_pixel_.data();
+    for (int64_t i = 0; i < 3; ++i) {
+      for (int64_t at = 0; at < 3 && lines.rows[i] == nullptr; ++at) {
+        if (taken[at]) continue;
+        taken[at] = true;
+        now.rows[at] = rows[i * dilation_h_];
+        uint8_t* copy = copies + at * copy_bytes();
+        std::memcpy(copy + 8 * pad_left_, now.rows[at],
+                    static_cast<size_t>(8 * std::min(width_, columns_ - pad_left_)));
+        lines.rows[i] = copy;
+      }
+    }
+    copied = now;
+    return lines;
   }
 
   // One row of one block of channels.
-  void row(const uint8_t* const* table, int64_t index, uint8_t* out) const {
+  void row(const Lines& lines, const uint8_t* const* table, int64_t index, uint8_t* out) const {
     const Block block = block_at(channels_, index);
     const int64_t pixels = block.lanes == Lanes::one_pixel ? kChunk : 2 * kChunk;
     const bool fixed = dense_ && pairs_ == 5;  // 3x3 taps without dilation, unrolled
-    const Form form = requantizer_.form();
-    if (shares_ && (block.lanes == Lanes::one_pixel || neighbours_) && is_proven(form)) {
-      with_constant<Form, Form::proven, Form::proven_by_sign>(form, [&](auto same) {
-        if (stride_w_ == 1 && !neighbours_) {
-          shared_row<same.value, 1>(table, index, block.first, out);
-        } else {
-          shared_row<same.value, 2>(table, index, block.first, out);
-        }
-      });
-      return;
-    }
+    const bool shared = shares_ && (block.lanes == Lanes::one_pixel || neighbours_);
     Sums sums;
     for (int64_t x = 0; x < out_width_; x += pixels) {
       const int64_t count = std::min(pixels, out_width_ - x);
@@ -206,7 +257,12 @@ class VectorDepthwise final : public Depthwise {
           }
         });
       };
-      if (block.lanes == Lanes::one_pixel) {
+      if (shared && stride_w_ == 1 && !neighbours_) {
+        shared_row<1>(lines, index, block.first, x, count, sums);
+      } else if (shared) {
+        // Vectors of two pixels of 8 channels are two columns apart.
+        shared_row<2>(lines, index, block.first, neighbours_ ? x / 2 : x, neighbours_ ? (count + 1) / 2 : count, sums);
+      } else if (block.lanes == Lanes::one_pixel) {
         add(std::integral_constant<Lanes, Lanes::one_pixel>{});
       } else {
         add(std::integral_constant<Lanes, Lanes::two_pixels>{});
@@ -226,86 +282,77 @@ class VectorDepthwise final : public Depthwise {
   struct Column {
     __m256i lower, upper, lowest;
   };
+  struct Pairs {
+    __m256i lower, upper;
+  };
 
-  static inline void store_vector(uint8_t* out, __m128i v, bool half) {
-    if (half) {
-      store8(out, v);
-    } else {
-      store16(out, v);
-    }
-  }
-
-  // A row of vectors, 3 x 3 taps, two at a time.
-  template <Form form, int stride>
-  __attribute__((noinline)) void shared_row(const uint8_t* const* table, int64_t index, int64_t first,
-                                            uint8_t* out) const {
-    const int16_t* weights = shared_weights_.data() + index * pairs_ * 32;
+  // The sums of `count` vectors from x, 3 x 3 taps, two at a time.
+  template <int stride>
+  __attribute__((noinline)) void shared_row(const Lines& lines, int64_t index, int64_t first, int64_t x, int64_t count,
+                                            Sums& result) const {
+    const int16_t* weights = shared_weights_.data() + index * kShared * 32;
     const int32_t* bias = bias_.data() + 16 * index;
-    const Group& group = requantizer_.group(index);
-    const Store store = requantizer_.store();
-    const int64_t last = columns_ - 1, step = neighbours_ ? 16 : channels_;
-    const int64_t vectors = neighbours_ ? (out_width_ + 1) / 2 : out_width_;
-    const int64_t half = neighbours_ && out_width_ % 2 != 0 ? vectors - 1 : -1;  // which vector has one pixel
+    const uint8_t* const zeros = zero_pixel_.data();
+    const uint8_t *highest = lines.rows[0] + first, *middle = lines.rows[1] + first, *lowest = lines.rows[2] + first;
     const auto column = [&](int64_t number) __attribute__((always_inline)) {
-      const uint8_t* const* taps = table + 3 * std::min(number, last);
-      const __m256i highest = _mm256_cvtepu8_epi16(load16(taps[0] + first));
-      const __m256i middle = _mm256_cvtepu8_epi16(load16(taps[1] + first));
-      return Column{_mm256_unpacklo_epi16(highest, middle), _mm256_unpackhi_epi16(highest, middle),
-                    _mm256_cvtepu8_epi16(load16(taps[2] + first))};
+      const int64_t at = number - lines.before;
+      const uint8_t *one = zeros, *two = zeros, *three = zeros;
+      if (__builtin_expect(static_cast<uint64_t>(at) < static_cast<uint64_t>(lines.width), 1)) {
+        one = highest + at * lines.step, two = middle + at * lines.step, three = lowest + at * lines.step;
+      }
+      const __m256i upper = _mm256_cvtepu8_epi16(load16(one)), lower = _mm256_cvtepu8_epi16(load16(two));
+      return Column{_mm256_unpacklo_epi16(upper, lower), _mm256_unpackhi_epi16(upper, lower),
+                    _mm256_cvtepu8_epi16(load16(three))};
     };
-    const auto beside = [](__m256i left, __m256i right) __attribute__((always_inline)) {
-      return Column{_mm256_unpacklo_epi16(left, right), _mm256_unpackhi_epi16(left, right), right};
+    const auto beside = [](const Column& left, const Column& right) __attribute__((always_inline)) {
+      return Pairs{_mm256_unpacklo_epi16(left.lowest, right.lowest), _mm256_unpackhi_epi16(left.lowest, right.lowest)};
     };
-    struct Pixel {
-      __m256i lower, upper;
-    };
-    const auto add = [&](Pixel& pixel, const Column& pairs, int number) __attribute__((always_inline)) {
-      const int16_t* w = weights + 32 * number;
-      pixel.lower = _mm256_add_epi32(pixel.lower, _mm256_madd_epi16(pairs.lower, load32(w)));
-      pixel.upper = _mm256_add_epi32(pixel.upper, _mm256_madd_epi16(pairs.upper, load32(w + 16)));
-      // Sums in another order would wait on the stack.
-      asm("" : "+x"(pixel.lower), "+x"(pixel.upper));
-    };
-    out += first;
-    Column left = column(0), next = column(1);
-    Column lowest = beside(left.lowest, next.lowest);
-    for (int64_t x = 0; x < vectors; x += 2, out += 2 * step) {
-      Pixel one{load32(bias), load32(bias + 8)}, two = one;
+    Column left = column(x * stride), next = column(x * stride + 1);
+    Pairs lowest_pairs = beside(left, next);
+    int32_t* to = result.values[0];
+    for (const int64_t end = x + count; x < end; x += 2, to += 32) {
+      __m256i one[2] = {load32(bias), load32(bias + 8)}, two[2] = {one[0], one[1]};
+      const auto add = [&](__m256i(&sums)[2], __m256i lower, __m256i upper, int number) __attribute__((always_inline)) {
+        const int16_t* w = weights + 32 * number;
+        sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(lower, load32(w)));
+        sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(upper, load32(w + 16)));
+        // Sums in another order would wait on the stack.
+        asm("" : "+x"(sums[0]), "+x"(sums[1]));
+      };
       const int64_t at = x * stride;
-      add(one, left, 0);
-      add(one, next, 1);
-      add(one, lowest, 3);
+      add(one, left.lower, left.upper, 0);
+      add(one, next.lower, next.upper, 1);
+      add(one, lowest_pairs.lower, lowest_pairs.upper, 3);
       if constexpr (stride == 1) {
-        add(two, next, 0);
+        add(two, lowest_pairs.lower, lowest_pairs.upper, 5);
+        add(two, next.lower, next.upper, 0);
         left = column(at + 2);
-        lowest = beside(next.lowest, left.lowest);
-        add(one, left, 2);
-        add(one, lowest, 4);
-        add(two, left, 1);
-        add(two, lowest, 3);
+        add(one, left.lower, left.upper, 2);
+        add(two, left.lower, left.upper, 1);
         next = column(at + 3);
-        lowest = beside(left.lowest, next.lowest);
-        add(two, next, 2);
-        add(two, lowest, 4);
+        lowest_pairs = beside(left, next);
+        add(one, lowest_pairs.lower, lowest_pairs.upper, 4);
+        add(two, lowest_pairs.lower, lowest_pairs.upper, 6);
+        add(two, next.lower, next.upper, 2);
       } else {
         left = column(at + 2);
-        add(one, left, 2);
-        add(two, left, 0);
+        add(one, left.lower, left.upper, 2);
+        add(two, left.lower, left.upper, 0);
         next = column(at + 3);
-        lowest = beside(left.lowest, next.lowest);
-        add(one, lowest, 4);
-        add(two, lowest, 3);
-        add(two, next, 1);
+        lowest_pairs = beside(left, next);
+        add(one, lowest_pairs.lower, lowest_pairs.upper, 4);
+        add(two, lowest_pairs.lower, lowest_pairs.upper, 3);
+        add(two, next.lower, next.upper, 1);
         left = column(at + 4);
-        add(two, left, 2);
+        add(two, left.lower, left.upper, 2);
         next = column(at + 5);
-        lowest = beside(left.lowest, next.lowest);
-        add(two, lowest, 4);
+        lowest_pairs = beside(left, next);
+        add(two, lowest_pairs.lower, lowest_pairs.upper, 4);
       }
-      const __m256i bytes = pack(requantize16<form>(one.lower, one.upper, group, store),
-                                 requantize16<form>(two.lower, two.upper, group, store), store);
-      store_vector(out, _mm256_castsi256_si128(bytes), x == half);
-      if (x + 1 < vectors) store_vector(out + step, _mm256_extracti128_si256(bytes, 1), x + 1 == half);
+      store32(to, one[0]);
+      store32(to + 8, one[1]);
+      store32(to + 16, two[0]);
+      store32(to + 24, two[1]);
     }
   }
 
@@ -378,7 +425,11 @@ class VectorDepthwise final : public Depthwise {
     const Group& group = requantizer_.group(index);
     const Store store = requantizer_.store();
     const auto size = static_cast<size_t>(std::min<int64_t>(channels_, 8));
-    uint8_t bytes[16 * kChunk];
+    if (channels_ == 8 && count % 2 == 0) {
+      requantize_rows<form>(requantizer_, group, store, sums.values[0], static_cast<int>(count / 2), out, 16, 16);
+      return;
+    }
+    alignas(16) uint8_t bytes[16 * kChunk];
     requantize_rows<form>(requantizer_, group, store, sums.values[0], static_cast<int>((count + 1) / 2), bytes, 16, 16);
     if (size == 8) {
       for (int64_t p = 0; p < count; ++p) store8(out + p * channels_, load8(bytes + 8 * p));
@@ -398,7 +449,7 @@ class VectorDepthwise final : public Depthwise {
   AlignedArray<int64_t> tap_index_;       // in the table, from the first column of the output pixel
   AlignedArray<int32_t> moved_;           // per pair twice the zero point of the weights, 16 bits each, 0 for no tap
   AlignedArray<int16_t> weights_;         // [block][pair][accumulator][tap of the pair]
-  AlignedArray<int16_t> shared_weights_;  // the same in the order of shared_row
+  AlignedArray<int16_t> shared_weights_;  // [block][pair of share()][accumulator][place]
   AlignedArray<int32_t> bias_;            // [block][accumulator], moved by the requantizer's offset
   AlignedArray<uint8_t> zero_pixel_;
   Requantizer requantizer_;

@@ -1,4 +1,6 @@
-// Shallow matrix products by magnitudes and signs: tiles of 4 rows by 16 columns with the sums in registers, requantized there.
+// Shallow matrix products by magnitudes and signs: tiles of 4 rows by 16 columns with the sums in registers. Those of a block
+// of rows wait in the first-level cache until all are requantized at once: a tile's own requantization takes as long as its
+// products, most of it waiting, and a processor sees little further ahead than one tile.
 //
 // vpmaddubsw adds two products of unsigned and signed bytes and saturates at 16 bits, which two neighbours may leave. Here the
 // unsigned bytes are the magnitudes of the weights, at most 128, and the signed ones those of a row, moved by 128 and turned
@@ -23,15 +25,16 @@ namespace bittrue::BITTRUE_ISA {
 namespace {
 
 constexpr int kRows = 4, kColumns = PanelMatmul::kColumns;
+constexpr int64_t kBlock = 64;      // rows whose sums wait
 constexpr int kStep = 4;            // bytes of depth of every row that a step takes
 constexpr int kMostTogether = 255;  // magnitudes that fit a word with any bytes, nearly: 256 do
-// Deeper products, and others of segments in which bytes can change places, have fewer instructions where they do (matmul.cc);
-// narrow panels have more around them, for each row what two rows need here.
-constexpr int64_t kDeepest = 128, kLongestSegment = 12, kMostPanels = 2;
+// Deeper products have fewer instructions where bytes change places (matmul.cc), unless a panel is narrow: there is more around
+// its products then, for each row what two rows need here.
+constexpr int64_t kDeepest = 96, kDeepestNarrow = 128;
 
-// The sums of one tile: of a row, or, 8 columns wide, of two rows each.
-struct alignas(32) Tile {
-  int32_t sums[kRows][kColumns];
+// The sums of a block: of a row, or, 8 columns wide, of two rows each.
+struct alignas(64) Sums {
+  int32_t values[kBlock * kColumns];
 };
 
 // Of every column and half of a step: the magnitudes that share a word.
@@ -42,19 +45,20 @@ class Magnitudes final : public PanelMatmul {
   Magnitudes(const MatmulSpec& spec, const int64_t* byte_columns)
       : PanelMatmul(spec, byte_columns),
         segments_(spec.segments),
-        steps_(spec.depth / kStep),
-        weights_(panels_ * spec.segments * spec.depth * 2 * kColumns),
-        offsets_(panels_ * spec.segments * steps_),
-        pairs_(panels_ * spec.segments) {
+        depth_(spec.depth),
+        steps_(spec.segments * spec.depth / kStep),
+        weights_(panels_ * steps_ * kStep * 2 * kColumns),
+        order_(panels_ * steps_),
+        pairs_(panels_) {
     Steps pairing(steps_);
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      for (int64_t segment = 0; segment < segments_; ++segment) pack(spec, panel, segment, pairing);
+      pack(spec, panel, pairing);
       for (int i = 0; i < width_of(panel); ++i) {
         const int64_t column = column_of(panel, i);
         if (column >= columns_) continue;
-        const int8_t* weights = spec.weights + column * segments_ * spec.depth;
+        const int8_t* weights = spec.weights + column * steps_ * kStep;
         uint32_t bias = static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset();
-        for (int64_t k = 0; k < segments_ * spec.depth; ++k) {
+        for (int64_t k = 0; k < steps_ * kStep; ++k) {
           bias += static_cast<uint32_t>(weights[k] * (weights[k] < 0 ? 127 : 128));
         }
         bias_.data()[panel * kColumns + i] = static_cast<int32_t>(bias);
@@ -71,10 +75,13 @@ class Magnitudes final : public PanelMatmul {
   }
 
   int64_t tile_rows() const override { return kRows; }
+  bool takes_grids() const override { return true; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     const RoundingMode mode(requantizer_.form());
-    with_form(requantizer_.form(), [&](auto form) { run_tiles<form.value>(rows, first_panel, last_panel); });
+    for (int64_t first = 0; first < rows.count; first += kBlock) {
+      run_block(rows, first, std::min(kBlock, rows.count - first), first_panel, last_panel);
+    }
   }
 
  private:
@@ -84,12 +91,12 @@ class Magnitudes final : public PanelMatmul {
   }
 
   // Magnitudes and signs of a step, vector by vector: of one, or of two that belong together side by side.
-  void pack(const MatmulSpec& spec, int64_t panel, int64_t segment, Steps& pairing) {
+  void pack(const MatmulSpec& spec, int64_t panel, Steps& pairing) {
     const int width = width_of(panel);
     const int8_t* from[kColumns] = {};
     for (int i = 0; i < width; ++i) {
       const int64_t column = column_of(panel, i);
-      if (column < columns_) from[i] = spec.weights + (column * segments_ + segment) * spec.depth;
+      if (column < columns_) from[i] = spec.weights + column * steps_ * kStep;
     }
     for (int64_t s = 0; s < steps_; ++s) {
       uint8_t* loads = pairing.loads(s);
@@ -103,18 +110,17 @@ class Magnitudes final : public PanelMatmul {
         }
       }
     }
-    const int64_t at = panel * segments_ + segment;
-    int32_t* offsets = offsets_.data() + at * steps_;
-    const int64_t pairs = pairing.arrange(steps_, offsets);
-    pairs_.data()[at] = static_cast<int32_t>(pairs);
-    uint8_t* to = weights_.data() + first_weight(panel, segment);
+    int32_t* order = order_.data() + panel * steps_;
+    const int64_t pairs = pairing.arrange(steps_, order);
+    pairs_.data()[panel] = static_cast<int32_t>(pairs);
+    uint8_t* to = weights_.data() + first_weight(panel);
     for (int64_t s = 0; s < steps_;) {
       const int together = s < 2 * pairs ? 2 : 1;
       for (int v = 0; v < width / 8; ++v) {
         for (int64_t t = s; t < s + together; ++t, to += 64) {
           for (int i = 0; i < 32; ++i) {
             const int8_t* column = from[8 * v + i / kStep];
-            const int w = column == nullptr ? 0 : column[offsets[t] * kStep + i % kStep];
+            const int w = column == nullptr ? 0 : column[order[t] * kStep + i % kStep];
             to[i] = static_cast<uint8_t>(std::abs(w));
             to[32 + i] = w < 0 ? 0x7f : 0x80;
           }
@@ -122,196 +128,183 @@ class Magnitudes final : public PanelMatmul {
       }
       s += together;
     }
-    for (int64_t s = 0; s < steps_; ++s) offsets[s] *= kStep;
   }
 
-  int64_t first_weight(int64_t panel, int64_t segment) const {
-    return (panel * segments_ * 2 * kColumns + segment * 2 * width_of(panel)) * steps_ * kStep;
-  }
+  int64_t first_weight(int64_t panel) const { return panel * steps_ * kStep * 2 * kColumns; }
 
-  template <Form form>
-  __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
-    const Store store = requantizer_.store();
-    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-      const int64_t columns = columns_ - panel * kColumns;
-      const bool wide = width_of(panel) == kColumns, whole = columns >= (wide ? kColumns : kColumns / 2);
-      uint8_t* out = rows.out + panel * kColumns * (sums_ ? 4 : 1);
-      int64_t first = 0;
-      if constexpr (is_proven(form)) {
-        for (; whole && first + kRows <= rows.count; first += kRows) {
-          if (wide) {
-            whole_tile<form, 2>(rows, first, panel, store, out + first * rows.out_stride);
-          } else {
-            whole_tile<form, 1>(rows, first, panel, store, out + first * rows.out_stride);
-          }
-        }
-      }
-      for (; first < rows.count; first += kRows) {
-        const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
-        Tile tile;
-        multiply_any(rows, first, count, panel, tile);
-        uint8_t* to = out + first * rows.out_stride;
-        if (sums_) {
-          store_sums(tile, wide, count, to, rows.out_stride, columns);
-        } else if (wide) {
-          requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], count, to,
-                                rows.out_stride, columns);
-        } else {
-          requantize_two_rows<form>(panel, store, tile, count, to, rows.out_stride, columns);
-        }
-      }
-    }
-  }
-
-  // A tile that needs no looking at its edges.
-  template <Form form, int vectors>
-  __attribute__((always_inline)) inline void whole_tile(const MatmulRows& rows, int64_t first, int64_t panel,
-                                                        const Store& store, uint8_t* out) const {
-    __m256i sums[kRows][vectors];
-    multiply<kRows, vectors>(rows, first, panel, sums);
-    const Group& group = requantizer_.group(panel);
-    const int64_t stride = rows.out_stride;
-    if constexpr (vectors == 2) {
-      unroll<2>([&](int i) __attribute__((always_inline)) {
-        const __m256i bytes = pack(requantize16<form>(sums[2 * i][0], sums[2 * i][1], group, store),
-                                   requantize16<form>(sums[2 * i + 1][0], sums[2 * i + 1][1], group, store), store);
-        store16(out + 2 * i * stride, _mm256_castsi256_si128(bytes));
-        store16(out + (2 * i + 1) * stride, _mm256_extracti128_si256(bytes, 1));
-      });
+  // Rows with their segments at equal distances: where they lie so, or in copies.
+  __attribute__((noinline)) void run_block(const MatmulRows& rows, int64_t first, int64_t count, int64_t first_panel,
+                                           int64_t last_panel) const {
+    const uint8_t* found[kBlock];
+    uint8_t copies[kBlock * kDeepestNarrow];
+    const uint8_t* const* list = found;
+    int64_t distance = depth_;
+    if (rows.grid != nullptr) {
+      distance = rows.grid->segment_step;
+      find_rows(*rows.grid, first, count, found);
+    } else if (segments_ == 1) {
+      list = rows.rows + first;
     } else {
-      const __m256i bytes = rows_side_by_side(pack(requantize16<form>(sums[0][0], sums[1][0], group, store),
-                                                   requantize16<form>(sums[2][0], sums[3][0], group, store), store));
-      const __m128i lower = _mm256_castsi256_si128(bytes), upper = _mm256_extracti128_si256(bytes, 1);
-      store8(out, lower);
-      store8(out + stride, _mm_unpackhi_epi64(lower, lower));
-      store8(out + 2 * stride, upper);
-      store8(out + 3 * stride, _mm_unpackhi_epi64(upper, upper));
+      for (int64_t r = 0; r < count; ++r) found[r] = copies + r * segments_ * depth_;
+      for (int64_t s = 0; s < segments_; ++s) {
+        const uint8_t* const* from = rows.rows + s * rows.capacity + first;
+        for (int64_t r = 0; r < count; ++r) {
+          std::memcpy(copies + (r * segments_ + s) * depth_, from[r], static_cast<size_t>(depth_));
+        }
+      }
+    }
+    const int32_t* terms = row_terms_ ? rows.row_terms + first : nullptr;
+    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+      int64_t places[kDeepestNarrow / kStep];
+      const int32_t* order = order_.data() + panel * steps_;
+      for (int64_t s = 0; s < steps_; ++s) {
+        const int64_t at = order[s] * kStep;
+        places[s] = segments_ == 1 ? at : at / depth_ * distance + at % depth_;
+      }
+      Sums sums;
+      const bool wide = width_of(panel) == kColumns;
+      if (wide) {
+        multiply<2>(list, terms, count, panel, places, sums);
+      } else {
+        multiply<1>(list, terms, count, panel, places, sums);
+        // What is requantized beside a single last row.
+        if (count % 2 != 0) store32(sums.values + 8 * count, _mm256_setzero_si256());
+      }
+      const int64_t columns = columns_ - panel * kColumns;
+      uint8_t* out = rows.out + first * rows.out_stride + panel * kColumns * (sums_ ? 4 : 1);
+      if (sums_) {
+        store_sums(sums, wide, count, out, rows.out_stride, columns);
+      } else {
+        with_form(requantizer_.form(), [&](auto form) {
+          requantize<form.value>(panel, sums, static_cast<int>(count), out, rows.out_stride, columns);
+        });
+      }
     }
   }
 
-  // 8 bytes of each row in place of 4 and 4.
-  static __m256i rows_side_by_side(__m256i bytes) { return _mm256_shuffle_epi32(bytes, 0xd8); }
-
-  static __m256i pack(__m256i first, __m256i second, const Store& store) {
-    return BITTRUE_ISA::pack(first, second, store);
+  static void find_rows(const MatmulGrid& grid, int64_t first, int64_t count, const uint8_t** found) {
+    int64_t line = (grid.first + first) / grid.width, x = (grid.first + first) % grid.width;
+    for (int64_t done = 0; done < count; x = 0, ++line) {
+      const int64_t end = std::min(count, done + grid.width - x);
+      const uint8_t* at = grid.base + line * grid.line_step + x * grid.row_step;
+      for (; done < end; ++done, at += grid.row_step) found[done] = at;
+    }
   }
 
   template <Form form>
-  void requantize_two_rows(int64_t panel, const Store& store, const Tile& tile, int count, uint8_t* out,
-                           int64_t out_stride, int64_t columns) const {
-    alignas(32) uint8_t bytes[kRows * 8];
-    requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], (count + 1) / 2, bytes, 16, 16);
-    store32(bytes, rows_side_by_side(load32(bytes)));
-    const auto size = static_cast<size_t>(std::min<int64_t>(columns, 8));
-    for (int r = 0; r < count; ++r) std::memcpy(out + r * out_stride, bytes + 8 * r, size);
+  __attribute__((noinline)) void requantize(int64_t panel, const Sums& sums, int count, uint8_t* out,
+                                            int64_t out_stride, int64_t columns) const {
+    const Group& group = requantizer_.group(panel);
+    const Store store = requantizer_.store();
+    if (width_of(panel) == kColumns) {
+      requantize_rows<form>(requantizer_, group, store, sums.values, count, out, out_stride, columns);
+      return;
+    }
+    alignas(16) uint8_t bytes[kBlock * 8];
+    requantize_rows<form>(requantizer_, group, store, sums.values, (count + 1) / 2, bytes, 16, 16);
+    for (int r = 0; r < count; r += 2, out += 2 * out_stride) {
+      // 8 bytes of each row in place of 4 and 4.
+      const __m128i both = _mm_shuffle_epi32(load16(bytes + 8 * r), 0xd8);
+      const __m128i second = _mm_unpackhi_epi64(both, both);
+      if (columns >= 8) {
+        store8(out, both);
+        if (r + 1 < count) store8(out + out_stride, second);
+      } else {
+        store_part(out, both, columns);
+        if (r + 1 < count) store_part(out + out_stride, second, columns);
+      }
+    }
   }
 
-  // Columns 4 to 7 of a wide tile lie behind columns 8 to 11, see accumulator_of_byte.
-  static void store_sums(const Tile& tile, bool wide, int count, uint8_t* out, int64_t out_stride, int64_t columns) {
-    for (int r = 0; r < count; ++r, out += out_stride) {
+  // Columns 4 to 7 of a wide panel lie behind columns 8 to 11, see accumulator_of_byte.
+  static void store_sums(const Sums& sums, bool wide, int64_t count, uint8_t* out, int64_t out_stride,
+                         int64_t columns) {
+    for (int64_t r = 0; r < count; ++r, out += out_stride) {
       alignas(32) int32_t row[kColumns];
       if (wide) {
-        for (int i = 0; i < kColumns; i += 4) store16(row + i, load16(tile.sums[r] + accumulator_of_byte(i)));
+        for (int i = 0; i < kColumns; i += 4) {
+          store16(row + i, load16(sums.values + r * kColumns + accumulator_of_byte(i)));
+        }
       } else {
-        store32(row, load32(tile.sums[0] + 8 * r));
+        store32(row, load32(sums.values + 8 * r));
       }
       std::memcpy(out, row, static_cast<size_t>(std::min<int64_t>(columns, wide ? kColumns : 8)) * 4);
     }
   }
 
-  void multiply_any(const MatmulRows& rows, int64_t first, int count, int64_t panel, Tile& tile) const {
-    const auto with = [&](auto vectors) {
-      switch (count) {
-        case 1: multiply_some<1, vectors.value>(rows, first, panel, tile); break;
-        case 2: multiply_some<2, vectors.value>(rows, first, panel, tile); break;
-        case 3: multiply_some<3, vectors.value>(rows, first, panel, tile); break;
-        default: multiply_some<kRows, vectors.value>(rows, first, panel, tile); break;
-      }
-    };
-    if (width_of(panel) == kColumns) {
-      with(std::integral_constant<int, 2>{});
-    } else {
-      with(std::integral_constant<int, 1>{});
-    }
+  template <int vectors>
+  __attribute__((noinline)) void multiply(const uint8_t* const* rows, const int32_t* terms, int64_t count,
+                                          int64_t panel, const int64_t* places, Sums& sums) const {
+    int64_t r = 0;
+    for (; r + kRows <= count; r += kRows) add_products<kRows, vectors>(rows, terms, r, panel, places, sums);
+    for (; r < count; ++r) add_products<1, vectors>(rows, terms, r, panel, places, sums);
   }
 
   template <int count, int vectors>
-  __attribute__((noinline)) void multiply_some(const MatmulRows& rows, int64_t first, int64_t panel, Tile& tile) const {
+  __attribute__((always_inline)) inline void add_products(const uint8_t* const* rows, const int32_t* terms,
+                                                          int64_t first, int64_t panel, const int64_t* places,
+                                                          Sums& result) const {
     __m256i sums[count][vectors];
-    multiply<count, vectors>(rows, first, panel, sums);
-    unroll<count>([&](int r) __attribute__((always_inline)) {
-      unroll<vectors>(
-          [&](int v) __attribute__((always_inline)) { store32(tile.sums[0] + 8 * (vectors * r + v), sums[r][v]); });
-    });
-    // What is requantized beside a single last row.
-    if constexpr (vectors == 1 && count % 2 != 0) store32(tile.sums[0] + 8 * count, _mm256_setzero_si256());
-  }
-
-  template <int count, int vectors>
-  __attribute__((always_inline)) inline void multiply(const MatmulRows& rows, int64_t first, int64_t panel,
-                                                      __m256i (&sums)[count][vectors]) const {
     const int32_t* bias = bias_.data() + panel * kColumns;
     unroll<count>([&](int r) __attribute__((always_inline)) {
       unroll<vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = load32(bias + 8 * v); });
     });
-    if (row_terms_) {
+    if (terms != nullptr) {
       unroll<count>([&](int r) __attribute__((always_inline)) {
-        const __m256i term = _mm256_set1_epi32(rows.row_terms[first + r]);
+        const __m256i term = _mm256_set1_epi32(terms[first + r]);
         unroll<vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = _mm256_add_epi32(sums[r][v], term); });
       });
     }
+    const uint8_t* row[count];
+    unroll<count>([&](int r) __attribute__((always_inline)) { row[r] = rows[first + r]; });
     const __m256i ones = _mm256_set1_epi16(1);
-    const uint8_t* weights = weights_.data() + first_weight(panel, 0);
-    const int32_t* offset = offsets_.data() + panel * segments_ * steps_;
-    const auto products = [](const uint8_t* row, __m256i magnitudes, __m256i signs) __attribute__((always_inline)) {
-      return _mm256_maddubs_epi16(magnitudes, _mm256_xor_si256(broadcast4(row), signs));
+    const uint8_t* weights = weights_.data() + first_weight(panel);
+    const int64_t *place = places, *pairs_end = places + 2 * pairs_.data()[panel], *end = places + steps_;
+    const auto products = [](const uint8_t* bytes, __m256i magnitudes, __m256i signs) __attribute__((always_inline)) {
+      return _mm256_maddubs_epi16(magnitudes, _mm256_xor_si256(broadcast4(bytes), signs));
     };
-    for (int64_t segment = 0; segment < segments_; ++segment) {
-      const uint8_t* row[count];
-      unroll<count>([&](int r)
-                        __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
-      const int32_t* pairs_end = offset + 2 * pairs_.data()[panel * segments_ + segment];
-      const int32_t* end = offset + steps_;
-      for (; offset < pairs_end; offset += 2, weights += 128 * vectors) {
-        int64_t one = offset[0], other = offset[1];
-        unroll<vectors>([&](int v) __attribute__((always_inline)) {
-          // Bytes are loaded once more for the second vector: kept, they take registers that sums need.
-          asm("" : "+r"(one), "+r"(other));
-          const uint8_t* w = weights + 128 * v;
-          const __m256i magnitudes = load32(w), signs = load32(w + 32);
-          const __m256i others = load32(w + 64), other_signs = load32(w + 96);
-          unroll<count>([&](int r) __attribute__((always_inline)) {
-            const __m256i words = _mm256_add_epi16(products(row[r] + one, magnitudes, signs),
-                                                   products(row[r] + other, others, other_signs));
-            sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(words, ones));
-          });
+    for (; place < pairs_end; place += 2, weights += 128 * vectors) {
+      int64_t one = place[0], other = place[1];
+      unroll<vectors>([&](int v) __attribute__((always_inline)) {
+        // Bytes are loaded once more for the second vector: kept, they take registers that sums need.
+        asm("" : "+r"(one), "+r"(other));
+        const uint8_t* w = weights + 128 * v;
+        const __m256i magnitudes = load32(w), signs = load32(w + 32);
+        const __m256i others = load32(w + 64), other_signs = load32(w + 96);
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          const __m256i words = _mm256_add_epi16(products(row[r] + one, magnitudes, signs),
+                                                 products(row[r] + other, others, other_signs));
+          sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(words, ones));
         });
-      }
-      for (; offset < end; ++offset, weights += 64 * vectors) {
-        const int64_t one = offset[0];
-        unroll<vectors>([&](int v) __attribute__((always_inline)) {
-          const __m256i magnitudes = load32(weights + 64 * v), signs = load32(weights + 64 * v + 32);
-          unroll<count>([&](int r) __attribute__((always_inline)) {
-            sums[r][v] =
-                _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(products(row[r] + one, magnitudes, signs), ones));
-          });
-        });
-      }
+      });
     }
+    for (; place < end; ++place, weights += 64 * vectors) {
+      const int64_t one = *place;
+      unroll<vectors>([&](int v) __attribute__((always_inline)) {
+        const __m256i magnitudes = load32(weights + 64 * v), signs = load32(weights + 64 * v + 32);
+        unroll<count>([&](int r) __attribute__((always_inline)) {
+          sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(products(row[r] + one, magnitudes, signs), ones));
+        });
+      });
+    }
+    int32_t* to = result.values + first * 8 * vectors;
+    unroll<count>([&](int r) __attribute__((always_inline)) {
+      unroll<vectors>([&](int v) __attribute__((always_inline)) { store32(to + 8 * (vectors * r + v), sums[r][v]); });
+    });
   }
 
-  int64_t segments_, steps_;
-  AlignedArray<uint8_t> weights_;  // [panel][segment][pair of steps, or step][vector][step][magnitudes, signs]
-  AlignedArray<int32_t> offsets_;  // [panel][segment][step], of its bytes in the segment
-  AlignedArray<int32_t> pairs_;    // [panel][segment], of steps
+  int64_t segments_, depth_, steps_;  // steps of all segments
+  AlignedArray<uint8_t> weights_;     // [panel][pair of steps, or step][vector][step][magnitudes, signs]
+  AlignedArray<int32_t> order_;       // [panel][step], of all segments one after the other
+  AlignedArray<int32_t> pairs_;       // [panel], of steps
 };
 
 }  // namespace
 
 std::unique_ptr<Matmul> make_magnitudes(const MatmulSpec& spec) {
   const int64_t panels = PanelMatmul::panels(spec.columns);
-  const bool narrow = panels <= kMostPanels && PanelMatmul::width_of(spec.columns, panels - 1) < kColumns;
-  if (spec.pairs || spec.segments * spec.depth > kDeepest || !(narrow || spec.depth <= kLongestSegment)) return nullptr;
+  const bool narrow = panels <= 2 && PanelMatmul::width_of(spec.columns, panels - 1) < kColumns;
+  if (spec.pairs || spec.segments * spec.depth > (narrow ? kDeepestNarrow : kDeepest)) return nullptr;
   if (spec.by_rows) return make_magnitudes(portable::ByColumns(spec).spec());
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) {

@@ -30,7 +30,8 @@ class PanelMatmul : public Matmul {
         row_terms_(spec.row_terms),
         sums_(spec.sums),
         bias_(panels_ * kColumns),
-        requantizer_(requantizer_of(spec, byte_columns)) {}
+        requantizer_(portable::requantize_of(spec), byte_columns, panels_, !spec.row_terms && !spec.sums && !spec.pairs,
+                     [&] { return ranges_of(spec); }) {}
 
   explicit PanelMatmul(const MatmulSpec& spec) : PanelMatmul(spec, in_order(spec.columns).data()) {
     for (int64_t slot = 0; slot < panels_ * kColumns; ++slot) {
@@ -48,17 +49,6 @@ class PanelMatmul : public Matmul {
   Requantizer requantizer_;
 
  private:
-  static Requantizer requantizer_of(const MatmulSpec& spec, const int64_t* byte_columns) {
-    const rules::Requantize& requantize = portable::requantize_of(spec);
-    const Choice choice(requantize);
-    const int64_t groups = panels(spec.columns);
-    // Columns that share a multiplier share a range.
-    const bool known = !spec.row_terms && !spec.sums && !spec.pairs && requantize.multipliers.size() > 1;
-    if (choice.form != Form::wide || !known) return Requantizer(requantize, choice, byte_columns, groups);
-    const AlignedArray<Range> own = ranges_of(spec);
-    return Requantizer(requantize, Choice(requantize, own.data()), byte_columns, groups, own.data());
-  }
-
   // For inputs of any bytes.
   static AlignedArray<Range> ranges_of(const MatmulSpec& spec) {
     AlignedArray<Range> result(spec.columns);

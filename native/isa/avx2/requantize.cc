@@ -201,7 +201,7 @@ class Proof {
       group->slope_rest[i] = static_cast<float>(slope_[i] - static_cast<double>(group->slope[i]));
     }
     // Most columns need no other offsets than the exact form has.
-    if (agrees(steps.data(), count, *group)) return true;
+    if (differing(steps.data(), count, *group) == 0) return true;
     Intervals positive, negative;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
       narrow(value, steps.data()[value - choice_.low - 1], &positive, &negative);
@@ -216,15 +216,25 @@ class Proof {
       const bool empty = !(positive.least[i] < positive.limit[i]) || !(negative.least[i] < negative.limit[i]);
       if (used_[i] && (empty || group->offset_negative[i] > group->offset[i])) return false;
     }
-    return agrees(steps.data(), count, *group);
+    // The inner sum is rounded down: where little room is left between the steps, the middle may be too low.
+    for (int tries = 0; tries < kTries; ++tries) {
+      const int wrong = differing(steps.data(), count, *group);
+      if (wrong == 0) return true;
+      for (int i = 0; i < 16; ++i) {
+        if ((wrong >> i & 1) == 0) continue;
+        for (float* offset : {group->offset + i, group->offset_negative + i}) *offset = std::nextafterf(*offset, 2);
+      }
+    }
+    return false;
   }
 
  private:
+  static constexpr int kTries = 3;  // offsets, each the least that is more than the one before
+
   // Looks for the step up to `value` near where the slope puts it.
   bool find(int value, Step& step) const {
     const int rescaled = value - choice_.zero_point - choice_.flip;
     const float* offset = form == Form::line || rescaled > 0 ? group_.offset : group_.offset_negative;
-    const __m128i one = _mm_set1_epi32(1);
     for (int i = 0; i < 16; i += 4) {
       const __m128i highest = load16(greatest_ + i);
       const __m256d least = _mm256_cvtepi32_pd(load16(least_ + i)), most = _mm256_cvtepi32_pd(highest);
@@ -233,7 +243,8 @@ class Proof {
       // The conversion rounds down, as all here.
       const __m128i before = _mm256_cvtpd_epi32(_mm256_min_pd(_mm256_max_pd(place, least), most));
       store16(step.before + i, before);
-      store16(step.at + i, _mm_min_epi32(_mm_add_epi32(before, one), highest));
+      // None is behind the last one.
+      store16(step.at + i, _mm_sub_epi32(before, _mm_cmpgt_epi32(highest, before)));
     }
     int missing = evaluate(value, step);
     if (missing == 0) return true;
@@ -243,8 +254,9 @@ class Proof {
     for (const int shift : {-1, 1, -2, 2}) {
       for (int i = 0; i < 16; ++i) {
         if ((missing >> i & 1) == 0) continue;
-        step.before[i] = std::clamp(places[i] + shift, least_[i], greatest_[i]);
-        step.at[i] = std::clamp(places[i] + shift + 1, least_[i], greatest_[i]);
+        const auto inside = [&](int64_t acc) { return std::clamp<int64_t>(acc, least_[i], greatest_[i]); };
+        step.before[i] = static_cast<int32_t>(inside(int64_t{places[i]} + shift));
+        step.at[i] = static_cast<int32_t>(inside(int64_t{places[i]} + shift + 1));
       }
       missing = evaluate(value, step);
       if (missing == 0) return true;
@@ -301,21 +313,23 @@ class Proof {
     }
   }
 
-  bool agrees(const Step* steps, int64_t count, const Group& group) const {
+  // A bit for every column that differs at a step.
+  int differing(const Step* steps, int64_t count, const Group& group) const {
     Choice proven = choice_;
     proven.prove();
     const Store store = proven.store();
     constexpr Form line = form == Form::line ? Form::proven : Form::proven_by_sign;
     alignas(32) int16_t before[16], at[16];
+    __m256i all = _mm256_set1_epi8(-1);
     for (int64_t s = 0; s < count; ++s) {
       stored<line>(proven, store, group, steps[s].before, before);
       stored<line>(proven, store, group, steps[s].at, at);
       const __m256i same = _mm256_and_si256(_mm256_cmpeq_epi16(load32(before), load32(steps[s].value_before)),
                                             _mm256_cmpeq_epi16(load32(at), load32(steps[s].value_at)));
-      const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(same), _mm256_extracti128_si256(same, 1));
-      if ((~_mm_movemask_epi8(bytes) & used_mask_) != 0) return false;
+      all = _mm256_and_si256(all, same);
     }
-    return true;
+    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    return ~_mm_movemask_epi8(bytes) & used_mask_;
   }
 
   const Choice& choice_;
@@ -335,12 +349,10 @@ bool prove(const Choice& choice, AlignedArray<Step>& steps, Group& group) {
 
 }  // namespace
 
-Choice::Choice(const rules::Requantize& requantize) : Choice(requantize, greatest_of(requantize)) {}
+Choice::Choice(const rules::Requantize& requantize, const Range* own)
+    : Choice(requantize, own == nullptr ? greatest_of(requantize) : greatest_of(requantize, own), own) {}
 
 Choice::Choice(const rules::Requantize& requantize, double greatest) : Choice(requantize, greatest, nullptr) {}
-
-Choice::Choice(const rules::Requantize& requantize, const Range* own)
-    : Choice(requantize, greatest_of(requantize, own), own) {}
 
 Choice::Choice(const rules::Requantize& r, double greatest_acc, const Range* own)
     : form(choose(r, greatest_acc, own)), greatest(greatest_acc) {
@@ -402,12 +414,12 @@ void Choice::prove() {
   flip += zero_point;
 }
 
-Requantizer::Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns,
-                         int64_t groups, const Range* own)
-    : choice_(choice), groups_(groups), general_(portable::copy(requantize)) {
+void Requantizer::prepare(const rules::Requantize& requantize, const int64_t* columns, int64_t groups,
+                          const Range* own) {
+  groups_ = AlignedArray<Group>(groups);
   for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i], own);
-  // Sums with the zero point and the conversions stay far inside of 16 and 32 bits.
-  const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint && choice_.greatest < 0x1p30;
+  // Results of lines are below 2^19, and their sums with the zero point saturate far from the clamp.
+  const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint;
   if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;
   const RoundingMode mode(choice_.form);
   AlignedArray<Step> steps(choice_.high - choice_.low + 1);

@@ -62,6 +62,7 @@ struct Store {
   __m256i first_low, first_high;  // ... after this clamp (the whole range unless the rule clamps first)
   __m256i flip;                   // 16 bit
   __m256i low, high;              // 8 bit, flipped
+  bool plain;                     // words have their zero point, and any byte is within the clamp
 };
 
 // The floating-point environment of a form, for as long as the object lives: round down for floor, the default for
@@ -93,11 +94,10 @@ struct Choice {
   int32_t zero_point = 0, first_low = INT32_MIN, first_high = INT32_MAX, flip = 0;
   int low = 0, high = 255;
 
-  explicit Choice(const rules::Requantize& requantize);
+  // `own`: the range of each column, or null. One that is far from the others, as that of a dead column whose bias is all that
+  // it has, then leaves them the fast forms.
+  explicit Choice(const rules::Requantize& requantize, const Range* own = nullptr);
   Choice(const rules::Requantize& requantize, double greatest);
-  // `own`: the range of each column. One that is far from the others, as that of a dead column whose bias is all that it
-  // has, then leaves them the fast forms.
-  Choice(const rules::Requantize& requantize, const Range* own);
 
   // The line forms take accumulators that were moved by this (modulo 2^32).
   uint32_t offset() const { return is_line(form) ? 0x80000000u : 0; }
@@ -113,7 +113,8 @@ struct Choice {
             _mm256_set1_epi32(first_high),
             _mm256_set1_epi16(static_cast<short>(flip)),
             _mm256_set1_epi8(static_cast<char>(low)),
-            _mm256_set1_epi8(static_cast<char>(high))};
+            _mm256_set1_epi8(static_cast<char>(high)),
+            (is_line(form) || (is_small(form) && flip == 0)) && low == 0 && high == 255};
   }
 
  private:
@@ -124,9 +125,21 @@ struct Choice {
 class Requantizer {
  public:
   // columns[16 * g + i] belongs to byte i of group g. `requantize` need not outlive the call.
-  // `own` is that of the choice.
-  Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns, int64_t groups,
-              const Range* own = nullptr);
+  Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns, int64_t groups)
+      : choice_(choice), general_(portable::copy(requantize)) {
+    prepare(requantize, columns, groups, nullptr);
+  }
+  // `ranges()` gives the range of each column; it is asked only where these are `known`, have multipliers of their own, and
+  // what their bound says proves nothing.
+  template <class Ranges>
+  Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t groups, bool known,
+              const Ranges& ranges)
+      : Requantizer(requantize, Choice(requantize), columns, groups) {
+    if (!known || general_->multipliers.size() == 1 || !(is_line(choice_.form) || choice_.form == Form::wide)) return;
+    const AlignedArray<Range> own = ranges();
+    choice_ = Choice(requantize, own.data());
+    prepare(requantize, columns, groups, own.data());
+  }
   Requantizer(const Requantizer&) = delete;
   Requantizer& operator=(const Requantizer&) = delete;
   ~Requantizer() { portable::release(general_); }
@@ -139,20 +152,32 @@ class Requantizer {
   void requantize_scalar(const int32_t* acc, const Group& group, uint8_t* out) const;
 
  private:
+  // Fills all groups for the choice, and proves them where they can be.
+  void prepare(const rules::Requantize& requantize, const int64_t* columns, int64_t groups, const Range* own);
+
   Choice choice_;
   AlignedArray<Group> groups_;
   const rules::Requantize* general_;
 };
 
+// What the proven forms know of 8 accumulators: from memory where it is used once, in registers for many rows.
 template <Form form>
-static inline __m256i proven8(__m256i acc, const Group& group, int vector) {
+struct Line {
+  __m256 slope, slope_rest, offset, offset_negative;
+
+  Line(const Group& group, int vector)
+      : slope(_mm256_load_ps(group.slope + 8 * vector)),
+        slope_rest(_mm256_load_ps(group.slope_rest + 8 * vector)),
+        offset(_mm256_load_ps(group.offset + 8 * vector)),
+        offset_negative(form == Form::proven_by_sign ? _mm256_load_ps(group.offset_negative + 8 * vector) : offset) {}
+};
+
+template <Form form>
+static inline __m256i proven8(__m256i acc, const Line<form>& line) {
   const __m256 a = _mm256_cvtepi32_ps(acc);
-  __m256 offset = _mm256_load_ps(group.offset + 8 * vector);
-  if constexpr (form == Form::proven_by_sign) {
-    offset = _mm256_blendv_ps(offset, _mm256_load_ps(group.offset_negative + 8 * vector), a);
-  }
-  const __m256 inner = _mm256_fmadd_ps(a, _mm256_load_ps(group.slope_rest + 8 * vector), offset);
-  return _mm256_cvtps_epi32(_mm256_fmadd_ps(a, _mm256_load_ps(group.slope + 8 * vector), inner));
+  __m256 offset = line.offset;
+  if constexpr (form == Form::proven_by_sign) offset = _mm256_blendv_ps(offset, line.offset_negative, a);
+  return _mm256_cvtps_epi32(_mm256_fmadd_ps(a, line.slope, _mm256_fmadd_ps(a, line.slope_rest, offset)));
 }
 
 template <Form form>
@@ -207,7 +232,7 @@ template <Form form>
 static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
   static_assert(form != Form::scalar);
   if constexpr (is_proven(form)) {
-    return proven8<form>(acc, group, vector);
+    return proven8<form>(acc, Line<form>(group, vector));
   } else if constexpr (is_line(form)) {
     return line8<form>(acc, group, vector);
   } else if constexpr (form == Form::product) {
@@ -226,14 +251,12 @@ static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
   }
 }
 
-// 16-bit words of two vectors of accumulators, in the order of _mm256_packs_epi32. The line forms have added zero point
-// and flip, the small ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
-// monotone and reaches past the final clamp.
-template <Form form>
-__attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group,
-                                                                  const Store& store) {
-  __m256i r0 = rescale8<form>(acc0, group, 0), r1 = rescale8<form>(acc1, group, 1);
-  if constexpr (is_line(form)) {
+// 16-bit words of two vectors of rescaled accumulators, in the order of _mm256_packs_epi32. The line forms have added zero
+// point and flip, the small ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in
+// rules::zero_point_then_clamp. Saturation is monotone and reaches past the final clamp.
+template <Form form, bool plain = false>
+__attribute__((always_inline)) static inline __m256i words16(__m256i r0, __m256i r1, const Store& store) {
+  if constexpr (is_line(form) || plain) {
     return _mm256_packs_epi32(r0, r1);
   } else if constexpr (is_small(form)) {
     return _mm256_adds_epi16(_mm256_packs_epi32(r0, r1), store.flip);
@@ -246,14 +269,47 @@ __attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, 
   }
 }
 
+// The same of accumulators.
+template <Form form>
+__attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group,
+                                                                  const Store& store) {
+  return words16<form>(rescale8<form>(acc0, group, 0), rescale8<form>(acc1, group, 1), store);
+}
+
 // The accumulator behind byte i: _mm256_packs_epi32 leaves the words of each 128-bit half together, so the order of
 // accumulators in two vectors is 0-3, 8-11 and 4-7, 12-15 when bytes are counted. The permutation is its own inverse.
 constexpr int accumulator_of_byte(int i) { return (i & 3) | ((i & 4) << 1) | ((i & 8) >> 1); }
 
 // The 16 bytes of `first`, then those of `second`.
+template <bool plain = false>
 static inline __m256i pack(__m256i first, __m256i second, const Store& store) {
   const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(first, second), 0xd8);
-  return _mm256_min_epu8(_mm256_max_epu8(bytes, store.low), store.high);
+  return plain ? bytes : _mm256_min_epu8(_mm256_max_epu8(bytes, store.low), store.high);
+}
+
+// `rows` times 16 accumulators; store(r, bytes) takes those of a row. Constants of proven forms stay in registers.
+template <Form form, bool plain, class StoreRow>
+__attribute__((always_inline)) static inline void requantize_each(const Group& group, const Store& store,
+                                                                  const int32_t* acc, int rows, StoreRow&& store_row) {
+  const Line<form> lower(group, 0), upper(group, 1);
+  const auto words = [&](int r) __attribute__((always_inline)) {
+    const __m256i acc0 = load32(acc + 16 * r), acc1 = load32(acc + 16 * r + 8);
+    if constexpr (is_proven(form)) {
+      return words16<form, plain>(proven8<form>(acc0, lower), proven8<form>(acc1, upper), store);
+    } else {
+      return requantize16<form>(acc0, acc1, group, store);
+    }
+  };
+  int r = 0;
+  for (; r + 2 <= rows; r += 2) {
+    const __m256i bytes = pack<plain>(words(r), words(r + 1), store);
+    store_row(r, _mm256_castsi256_si128(bytes));
+    store_row(r + 1, _mm256_extracti128_si256(bytes, 1));
+  }
+  if (r < rows) {
+    const __m256i last = words(r);
+    store_row(r, _mm256_castsi256_si128(pack<plain>(last, last, store)));
+  }
 }
 
 // `rows` (1 or more) times 16 accumulators, aligned and one after the other; the first `width` bytes of each are stored.
@@ -267,20 +323,18 @@ __attribute__((always_inline)) static inline void requantize_rows(const Requanti
       requantizer.requantize_scalar(acc + 16 * r, group, bytes);
       store_part(out + r * out_stride, load16(bytes), width);
     }
+  } else if (is_proven(form) && width >= 16) {
+    const auto whole = [&](int r, __m128i bytes)
+                           __attribute__((always_inline)) { store16(out + r * out_stride, bytes); };
+    if (store.plain) {
+      requantize_each<form, true>(group, store, acc, rows, whole);
+    } else {
+      requantize_each<form, false>(group, store, acc, rows, whole);
+    }
   } else {
-    const auto words = [&](int r) __attribute__((always_inline)) {
-      return requantize16<form>(load32(acc + 16 * r), load32(acc + 16 * r + 8), group, store);
-    };
-    int r = 0;
-    for (; r + 2 <= rows; r += 2) {
-      const __m256i bytes = pack(words(r), words(r + 1), store);
-      store_part(out + r * out_stride, _mm256_castsi256_si128(bytes), width);
-      store_part(out + (r + 1) * out_stride, _mm256_extracti128_si256(bytes, 1), width);
-    }
-    if (r < rows) {
-      const __m256i last = words(r);
-      store_part(out + r * out_stride, _mm256_castsi256_si128(pack(last, last, store)), width);
-    }
+    requantize_each<form, false>(group, store, acc, rows, [&](int r, __m128i bytes) __attribute__((always_inline)) {
+      store_part(out + r * out_stride, bytes, width);
+    });
   }
 }
 
