@@ -26,13 +26,13 @@ import bittrue
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx_quantize_linear.md"
 VERSIONS = (10, 13, 19, 21, 23, 24, 25)
-WIDE = {
+WIDE: dict[str, int] = {
     "f32": TensorProto.FLOAT,
     "f16": TensorProto.FLOAT16,
     "bf16": TensorProto.BFLOAT16,
     "s32": TensorProto.INT32,
 }
-NARROW = {
+NARROW: dict[str, int] = {
     "u8": TensorProto.UINT8,
     "s8": TensorProto.INT8,
     "u16": TensorProto.UINT16,
@@ -48,10 +48,10 @@ NARROW = {
     "f4e2m1": TensorProto.FLOAT4E2M1,
 }
 _PLAIN = {NARROW[name] for name in ("u8", "s8", "u16", "s16")} | {WIDE[name] for name in ("f32", "f16", "s32")}
-_STORED = {**NARROW, "s32": TensorProto.INT32}
+_STORED: dict[str, int] = {**NARROW, "s32": TensorProto.INT32}
 # Scale and zero point of the two models of each pair: real numbers have zero point 0.
 _PARAMETERS = ((2.0, 0), (0.3, 1))
-_SCALES = {**WIDE, "f8e8m0": TensorProto.FLOAT8E8M0}
+_SCALES: dict[str, int] = {**WIDE, "f8e8m0": TensorProto.FLOAT8E8M0}
 _FLOATS = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
 # What the second model of a pair is called: the first one's name and its own scale.
 _AGAIN = re.compile(r"(\w+ to \w+), scale [\d.]+(?:, zero point \d+)?")
@@ -179,9 +179,9 @@ def rows(versions: tuple[int, ...] = VERSIONS) -> Iterator[Row]:
 def _words_of(scale: str, kind: str, parameters: tuple[float, int], attributes: dict[str, int]) -> tuple[str, str]:
     """What models of a pair are called beside their types, and how their parameters are written in a line."""
     number, point = parameters
-    named = {"output_dtype": _STORED | WIDE, "precision": WIDE}
-    codes = {name: {code: words for words, code in table.items()} for name, table in named.items()}
-    given = [f"{name} {codes[name][value] if name in codes else value}" for name, value in attributes.items()]
+    types = {code: words for words, code in (_STORED | WIDE).items()}
+    named = ("output_dtype", "precision")
+    given = [f"{name} {types[value] if name in named else value}" for name, value in attributes.items()]
     apart = f", scale {number:g}" + (f", zero point {point}" if point else "") if parameters[0] != 2 else ""
     ends = "".join(f", {words}" for words in given)
     return apart + ends, f"{scale} {number:g}" + (f", zero point {kind} {point}" if kind else "") + ends
@@ -289,11 +289,11 @@ def _forms(version: int) -> Iterator[Row]:
     """Scales per axis and per block, of f32 and u8."""
     for words, shape, sizes, attributes, centered in FORMS:
         for operator in ("QuantizeLinear", "DequantizeLinear"):
-            pair = [WIDE["f32"], NARROW["u8"]]
+            first, second = WIDE["f32"], NARROW["u8"]
             x = np.linspace(-3, 200, int(np.prod(shape)), dtype=np.float32).reshape(shape)
             if operator == "DequantizeLinear":
-                pair, x = pair[::-1], np.rint(np.maximum(x, 0)).astype(np.uint8)
-            content = _model(operator, version, *pair, WIDE["f32"], x, sizes, attributes, centered)
+                first, second, x = second, first, np.rint(np.maximum(x, 0)).astype(np.uint8)
+            content = _model(operator, version, first, second, WIDE["f32"], x, sizes, attributes, centered)
             given = "".join(f", {name} {value}" for name, value in attributes.items())
             line = f"`{operator}` {version}: x {list(shape)}, scale {list(sizes)}{given}"
             types = "f32 to u8" if operator == "QuantizeLinear" else "u8 to f32"

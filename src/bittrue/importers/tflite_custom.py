@@ -88,6 +88,8 @@ CUSTOM: Mapping[str, Custom] = MappingProxyType(
                 "w_scale": 0.0,
             },
         ),
+        # Its random_binary_vector is not read by the runtime, either.
+        "aeq.hadamard_rotation": Custom("hadamard_rotation", {"hadamard_size": 0}),
     }
 )
 """Custom code -> operator."""

@@ -67,6 +67,13 @@ ROWS: tuple[Row, ...] = (
         refuses="this runtime's reference resolver does not register ELU; its optimized one does",
         advice="use the runtime's optimised kernels, or RELU",
     ),
+    Row(
+        "hadamard_rotation",
+        ("* -> *",),
+        evidence="run",
+        refuses="this runtime's reference resolver does not register aeq.hadamard_rotation; its optimized one does",
+        advice="use the runtime's optimised kernels",
+    ),
     Row("gelu", ("T -> T",), _TABLE, "run", ("s8", "u8")),
     Row("gelu", ("s16 -> s16",), _TABLE_S16, "run"),
     Row("gelu", ("T -> T",), {"real_gelu": "binary32_rational_lanes_4"}, "run", ("f32", "f16")),

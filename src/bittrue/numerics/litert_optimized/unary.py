@@ -75,4 +75,5 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
     Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
+    Row("hadamard_rotation", ("f32 -> f32",), {}, "run; docs/facts/litert.md 2.3"),
 )
