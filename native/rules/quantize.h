@@ -79,6 +79,12 @@ inline int32_t binary32_reciprocal_even(float x, float inverse, int32_t zero_poi
   return std::min(std::max(static_cast<int32_t>(std::nearbyint(limited)) + zero_point, minimum), maximum);
 }
 
+// The same, but NaN becomes the zero point.
+inline int32_t binary32_reciprocal_even_limited(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                                int32_t maximum) {
+  return binary32_reciprocal_even(x == x ? x : 0.0f, inverse, zero_point, minimum, maximum);
+}
+
 // Ties away from zero, as std::round; what does not fit 32 bits, NaN included, becomes -2^31.
 inline int32_t binary64_divide_away(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
   const double rounded = std::round(static_cast<double>(x) / static_cast<double>(scale));

@@ -66,19 +66,45 @@ def test_fused_multiply_add_of_special_values() -> None:
 
 
 def test_sum_of_products_rules_are_told_apart() -> None:
-    """`sum_of_products`: (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, but 0 when the product is rounded."""
+    """`sum_of_products`: (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, but 0 when the product is rounded; the same as the only
+    term, which is no eighth one.
+    """
     first, second = F32([1 + 2.0**-12]), F32([1 + 2.0**-12])
     found = {}
     for name, rule in sum_of_products.RULES.items():
         total = F32([-1 - 2.0**-11])
+        left = total.copy()
         rule(total, first, second, np.empty(1, F32))
-        found[name] = float(total[0]), rule.from_bias, rule.by_columns
+        rule.term(0, 1)(left, first, second, np.empty(1, F32))
+        found[name] = float(total[0]), float(left[0]), rule.from_bias, rule.by_columns, rule.in_chains
+    small = 2.0**-24
     assert found == {
-        "binary32_in_order": (0.0, False, False),
-        "binary32_fused_in_order": (2.0**-24, False, False),
-        "binary32_fused_from_bias": (2.0**-24, True, False),
-        "binary32_fused_from_bias_by_columns": (2.0**-24, True, True),
+        "binary32_in_order": (0.0, 0.0, False, False, False),
+        "binary32_eights_then_fused": (0.0, small, False, False, False),
+        "binary32_fused_in_order": (small, small, False, False, False),
+        "binary32_fused_from_bias": (small, small, True, False, False),
+        "binary32_fused_from_bias_by_columns": (small, small, True, True, False),
+        "binary32_fused_in_chains": (small, small, True, False, True),
+        "binary32_fused_by_columns_in_chains": (small, small, True, True, True),
     }
+
+
+@given(depth=st.integers(1, 13), count=st.sampled_from([1, 2, 4]), seed=st.integers(0, 2**32 - 1))
+def test_chains_against_lists(depth: int, count: int, seed: int) -> None:
+    """Every chain is a sum of its own, and the first one has what is left of four."""
+    terms = np.random.default_rng(seed).standard_normal(depth + 1).astype(F32)
+    chains = sum_of_products.Chains(terms[:1].copy(), count)
+    for k in range(depth):
+        chains.of(k, depth)[...] += terms[k + 1]
+    whole = depth - depth % 4 if count == 4 else depth
+    sums = [F32(0)] * count
+    sums[0] = terms[0]
+    for k in range(whole):
+        sums[k % count] = sums[k % count] + terms[k + 1]
+    total = sums[0] if count == 1 else sums[0] + sums[1] if count == 2 else (sums[0] + sums[1]) + (sums[2] + sums[3])
+    for k in range(whole, depth):
+        total = total + terms[k + 1]
+    assert chains.folded().tobytes() == F32([total]).tobytes()
 
 
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(0, 20))
@@ -90,9 +116,10 @@ def test_add_matrix_is_one_term_after_the_other(seed: int, k: int) -> None:
         sum_of_products.add_matrix(rule, total, a, b)
         for m, n in np.ndindex(3, 2):
             expected = Fraction(0)
-            for x, w in zip(a[m], b[:, n], strict=True):
+            for term, (x, w) in enumerate(zip(a[m], b[:, n], strict=True)):
                 product = Fraction(float(x)) * Fraction(float(w))
-                expected = nearest(expected + (nearest(product) if name == "binary32_in_order" else product))
+                apart = name == "binary32_in_order" or (name == "binary32_eights_then_fused" and term < k // 8 * 8)
+                expected = nearest(expected + (nearest(product) if apart else product))
             assert Fraction(float(total[m, n])) == expected, name
 
 
@@ -202,6 +229,8 @@ def test_shared_weights_by_fractions(first: float, second: float, output: float,
 @given(st.lists(st.floats(-300, 300, width=32), min_size=1, max_size=8), scales, st.integers(-128, 127))
 def test_quantize_by_a_reciprocal(values: list[float], scale: float, zero_point: int) -> None:
     found = quantize.binary32_reciprocal_even(F32(values), F32(scale), np.int64(zero_point), -128, 127)
+    limited = quantize.binary32_reciprocal_even_limited(F32(values), F32(scale), np.int64(zero_point), -128, 127)
+    assert limited.tolist() == found.tolist()
     inverse = nearest(1 / Fraction(scale))
     steps = [min(max(nearest(Fraction(v) * inverse), Fraction(-32768)), Fraction(32767)) for v in values]
     assert found.tolist() == [min(max(whole(step) + zero_point, -128), 127) for step in steps]
@@ -299,6 +328,21 @@ def test_lanes_against_a_loop(width: int, vectors: tuple[int, ...], length: int)
     assert order.in_lanes(row[None], width, vectors).tobytes() == np.float32(total).tobytes()
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 7, 15, 16, 17, 31, 64, 103])
+def test_fours_against_a_loop(length: int) -> None:
+    row = np.random.default_rng(length).standard_normal(length).astype(np.float32)
+    whole = length // 4 * 4
+    lanes = [[np.float32(0)] * 4 for _ in range(4)]
+    for i in range(whole):
+        lanes[i // 4 % 4][i % 4] += row[i]
+    a, b, c, d = ((lanes[0][i] + lanes[2][i]) + (lanes[1][i] + lanes[3][i]) for i in range(4))
+    pair, left = [a + c, b + d], list(row[whole:])
+    if len(left) > 1:
+        pair = [pair[0] + left.pop(0), pair[1] + left.pop(0)]
+    total = pair[0] + pair[1]
+    assert order.in_fours(row[None]).tobytes() == np.float32([total + left[0] if left else total]).tobytes()
+
+
 def test_of_several_nans_one_stays() -> None:
     """Which one says the order of the operands: in the columns behind 32 every seventh row's, else the first row's."""
     nan = np.array([0x7FC00001, 0xFFC00002], np.uint32).view(np.float32)
@@ -311,8 +355,8 @@ def test_of_several_nans_one_stays() -> None:
 
 
 def test_parts_in_lanes_are_told_apart() -> None:
-    """`order`: 8 and 16 lanes give what follows 2^24 other neighbours; with 8 the scaled sum is rounded by itself."""
-    row = np.float32([[2.0**24, 2, 2, 1, 2, 2, 2, 0, 1, 1, 0, 1, 1, 2, 1, 0, 2, 2, 0, 1]])
+    """`order`: 16 lanes give what follows 2^24 other neighbours; of 8, not of 4, the scaled sum is rounded alone."""
+    row = np.float32([[2.0**24, 2, 2, 1, 2, 2, 2, 0, 1, 1, 0, 1, 1, 2, 1, 0, 2, 2, 0, 1, 1, 1, 1]])
     apart = np.float32([[[-1.0]], [[1 + 2.0**-12]]])
     found = {
         name: (
@@ -324,6 +368,7 @@ def test_parts_in_lanes_are_told_apart() -> None:
     }
     # (1 + 2^-12)^2 - (1 + 2^-12), from the exact square or from one that lost 2^-24.
     assert found == {
-        "parts_in_16_lanes": (24.0, 2.0**-12 + 2.0**-24),
-        "parts_in_8_lanes": (20.0, 2.0**-12),
+        "parts_in_16_lanes": (28.0, 2.0**-12 + 2.0**-24),
+        "parts_in_8_lanes": (24.0, 2.0**-12),
+        "parts_in_4_lanes": (24.0, 2.0**-12 + 2.0**-24),
     }

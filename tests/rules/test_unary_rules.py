@@ -238,7 +238,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             ],
             "binary32_fused_tables": [
                 ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.c8f878p-3", "0x1.0ef9dap+1", "0x1.ceb08ap+28"],
+                ["nan", "-0x1.26961cp-2", "0x1.7f7428p+1"],
                 ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["0x1.800000p+0", "-0x1.800000p-1", "-0x1.400000p+4"],
             ],
             "binary32_fused_by_exponent": [
                 ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],

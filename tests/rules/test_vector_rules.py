@@ -323,6 +323,12 @@ def test_extremes_against_a_loop() -> None:
                 first = next(x for x in row if x == (max(row) if sign > 0 else min(row)))
             found = extreme.RULES["nan_else_first"].apply(row[None], sign)
             assert found.tobytes() == first.tobytes(), (row, sign)
+            by_sign = first
+            if first == 0:
+                signs = {bool(np.signbit(x)) for x in row if x == 0}
+                by_sign = np.float32(0.0 if (False in signs if sign > 0 else True not in signs) else -0.0)
+            found = extreme.RULES["rows_nan_else_by_signs"].apply(row[None], sign)
+            assert found.tobytes() == by_sign.tobytes(), (row, sign)
             if len(row) == 2:
                 last = first if np.isnan(first) else next(x for x in row[::-1] if x == first)
                 pairs, in_vectors = np.stack([row, row]), np.array([False, True])
@@ -332,7 +338,7 @@ def test_extremes_against_a_loop() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
-    row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
+    row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0], [-0.0, 0.0, 0.0]])
     rules = [
         rule
         for rule in extreme.RULES.values()
@@ -356,7 +362,8 @@ def test_extremes_are_told_apart(sign: int) -> None:
     last, by_signs = (extreme.RULES[f"nan_else_{name}_in_vectors"].apply(*turned) for name in found)
     assert np.signbit(last[-2:]).tolist() == [True, False]
     assert np.signbit(by_signs[-2:]).tolist() == [sign < 0] * 2
-    assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 3
+    for name in ("nan_else_first", "rows_nan_else_by_signs"):
+        assert extreme.RULES[name].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 4
     # The last zero lies in an earlier lane.
     zeros = np.full((1, 32), -sign, np.float32)
     zeros[0, [15, 16]] = -0.0, 0.0

@@ -90,7 +90,10 @@ std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
   if (in_groups(step)) {
     return make_grouped_map(step, grouped_loop(cores, {RealLoop::log}), [](float x) { return arithmetic::log(x); });
   }
-  if (by_exponent(step)) return make_map<float, float>(step, [](float x) { return fused::log_by_exponent(x); });
+  const bool of_tables = follows(step, "binary32_fused_tables") && step.input(0).type == Type::f32;
+  if (by_exponent(step) || of_tables) {
+    return make_map<float, float>(step, [](float x) { return fused::log_by_exponent(x); });
+  }
   return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }
 

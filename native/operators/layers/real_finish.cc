@@ -113,8 +113,8 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
   require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");
   if (!hybrid) {
     const std::string& sums = step.rule("sum_of_products");
-    const bool columns = sums == "binary32_fused_from_bias_by_columns";
-    fused_ = columns || sums == "binary32_fused_from_bias";
+    const bool columns = sums == "binary32_fused_from_bias_by_columns" || sums == "binary32_fused_by_columns_in_chains";
+    fused_ = columns || sums == "binary32_fused_from_bias" || sums == "binary32_fused_in_chains";
     joined_ = sums == "binary32_fused_in_order";
     if (columns) {
       const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);

@@ -24,6 +24,22 @@ struct Piece {
   int64_t first, segments, begin, depth;
 };
 
+// Whether products of whole eights of terms are rounded, and the others joined with their sums.
+bool has_eights(const Step& step) {
+  const auto rule = step.rules.find("sum_of_products");
+  return rule != step.rules.end() && rule->second == "binary32_eights_then_fused";
+}
+
+// Chains that the terms of a sum take turns in, where its rule has several.
+int64_t count_chains(const Step& step) {
+  const auto rule = step.rules.find("sum_of_products");
+  const bool several = rule != step.rules.end() && (rule->second == "binary32_fused_in_chains" ||
+                                                    rule->second == "binary32_fused_by_columns_in_chains");
+  const int64_t chains = several ? step.integer("chains", 1, 4) : 1;
+  require(chains != 3, "three chains");
+  return chains;
+}
+
 class CoreConvolution final : public Kernel {
  public:
   // weights[o * terms + k], or weights[k * out_c + o] when `transposed`. `rows` rows of the input share a scale each in
@@ -53,19 +69,23 @@ class CoreConvolution final : public Kernel {
     float* sums;            // [kPixels][panel]
     double* totals;         // the same, over several pieces
     float* patches;         // [kPixels][terms]
+    float* chains;          // [chains - 1][kPixels][panel]
   };
 
   int64_t panel() const { return core_.lanes * core_.vectors; }
   int64_t packed_bytes() const { return weights_.constant() ? 0 : round_up(packed_floats_ * 4, 64); }
   int64_t worker_bytes() const {
     return round_up((segments_ + 1) * kPixels * 8, 64) + 3 * round_up(kPixels * panel() * 4, 64) +
-           round_up(patched_ ? kPixels * terms_ * 4 : 0, 64);
+           round_up(patched_ ? kPixels * terms_ * 4 : 0, 64) + (chains_ - 1) * round_up(kPixels * panel() * 4, 64);
   }
   Worker worker(uint8_t* scratch) const;
   bool pack(const uint8_t* stored, float* packed) const;
   bool block(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t begin, int64_t end) const;
   void find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t group) const;
   void sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const;
+  void sum_chains(const Worker& worker, int64_t count, const float* packed, int64_t width) const;
+  void place_chains();
+  int64_t place_of(int64_t k) const { return places_.empty() ? k : places_[k]; }
 
   // Columns [column, column + count) of a group, packed [terms][width].
   struct Unit {
@@ -83,6 +103,10 @@ class CoreConvolution final : public Kernel {
   RealFinish finish_;
   std::vector<Unit> units_;
   std::vector<Piece> pieces_;
+  // Terms of several chains: chain after chain, and then what is left; where each term lies, and where these begin.
+  int64_t chains_;
+  std::vector<int64_t> places_, begins_;
+  bool eights_;
   std::vector<float> packed_, zeros_;
 };
 
@@ -96,7 +120,9 @@ CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const W
       bias_alone_(bias_alone),
       weights_(step.input(1)),
       rows_(step, rows),
-      finish_(step, window.out_c, rows_.active()) {
+      finish_(step, window.out_c, rows_.active()),
+      chains_(count_chains(step)),
+      eights_(has_eights(step)) {
   const Operand &in = step.input(0), &out = step.output();
   require(in.type == Type::f32 && out.type == Type::f32, "both sides must be real");
   require(in.row_stride % 4 == 0 && out.row_stride % 4 == 0, "rows are not made of whole numbers");
@@ -113,13 +139,14 @@ CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const W
       packed_floats_ += terms_ * width;
     }
   }
+  if (chains_ > 1) place_chains();
   if (weights_.constant()) {
     packed_.resize(static_cast<size_t>(packed_floats_));
     finite_ = pack(nullptr, packed_.data()) || finish_.fused();
     weights_.forget();
   }
   // A patch holds zeros outside of the image.
-  patched_ = finite_ && depth_ < kPatchDepth && window.taps() > 1;
+  patched_ = chains_ > 1 || (finite_ && depth_ < kPatchDepth && window.taps() > 1);
   segments_ = patched_ ? 1 : window.taps();
   zeros_.assign(static_cast<size_t>(depth_), 0.0f);
   if (!rows_.active()) return;
@@ -148,7 +175,7 @@ bool CoreConvolution::pack(const uint8_t* stored, float* packed) const {
         const int64_t o = unit.column + i;
         const float w = weights_.at(stored, transposed_ ? k * window_.out_c + o : o * terms_ + k);
         finite &= std::isfinite(w);
-        to[k * unit.width + i] = w;
+        to[place_of(k) * unit.width + i] = w;
       }
     }
   }
@@ -164,7 +191,24 @@ CoreConvolution::Worker CoreConvolution::worker(uint8_t* scratch) const {
   scratch += round_up(kPixels * panel() * 4, 64);
   w.totals = reinterpret_cast<double*>(scratch);
   w.patches = reinterpret_cast<float*>(scratch + 2 * round_up(kPixels * panel() * 4, 64));
+  w.chains = w.patches + round_up(patched_ ? kPixels * terms_ : 0, 16);
   return w;
+}
+
+// Of two chains even and odd terms of every tap; of four, whole fours of terms, and then what is left.
+void CoreConvolution::place_chains() {
+  require(chains_ == 2 || window_.taps() == 1, "four chains of a window");
+  places_.resize(static_cast<size_t>(terms_));
+  const int64_t whole = chains_ == 4 ? depth_ / 4 * 4 : depth_;
+  int64_t next = 0;
+  for (int64_t chain = 0; chain < chains_; ++chain) {
+    begins_.push_back(next);
+    for (int64_t tap = 0; tap < window_.taps(); ++tap) {
+      for (int64_t k = chain; k < whole; k += chains_) places_[tap * depth_ + k] = next++;
+    }
+  }
+  begins_.push_back(next);
+  for (int64_t k = whole; k < depth_; ++k) places_[k] = next++;
 }
 
 void CoreConvolution::run(const Run& run) const {
@@ -267,15 +311,15 @@ void CoreConvolution::find_rows(const Place& place, const Worker& worker, int64_
     const int64_t x0 = pixel % w.out_w * w.stride_w - w.pad_left;
     const int64_t y0 = pixel / w.out_w % w.out_h * w.stride_h - w.pad_top;
     float* patch = worker.patches + r * terms_;
-    for (int64_t i = 0, tap = 0; i < w.filter_h; ++i) {
+    for (int64_t i = 0, tap = 0, first_term = 0; i < w.filter_h; ++i) {
       const int64_t y = y0 + i * w.dilation_h;
-      for (int64_t j = 0; j < w.filter_w; ++j, ++tap, patch += depth_) {
+      for (int64_t j = 0; j < w.filter_w; ++j, ++tap, first_term += depth_) {
         const int64_t x = x0 + j * w.dilation_w;
         const bool inside = y >= 0 && y < w.in_h && x >= 0 && x < w.in_w;
         const float* from =
             inside ? place.in + ((image * w.in_h + y) * w.in_w + x) * in_pixel_ + group * depth_ : zeros_.data();
         if (patched_) {
-          for (int64_t k = 0; k < depth_; ++k) patch[k] = from[k];
+          for (int64_t k = 0; k < depth_; ++k) patch[place_of(first_term + k)] = from[k];
         } else {
           worker.rows[tap * kPixels + r] = inside || place.finite ? from : nullptr;
         }
@@ -285,16 +329,58 @@ void CoreConvolution::find_rows(const Place& place, const Worker& worker, int64_
   }
 }
 
+// Chains but the first start from +0; their sum takes what is left.
+void CoreConvolution::sum_chains(const Worker& worker, int64_t count, const float* packed, int64_t width) const {
+  RealRows rows;
+  rows.rows = worker.shifted;
+  rows.capacity = kPixels;
+  rows.count = count;
+  rows.segments = 1;
+  rows.stride = width;
+  const auto run = [&](int64_t begin, int64_t end, float* sums) {
+    if (begin == end) return;
+    for (int64_t r = 0; r < count; ++r) worker.shifted[r] = worker.rows[r] + begin;
+    rows.depth = end - begin;
+    rows.sums = sums;
+    core_.run_fused(rows, packed + begin * width, width);
+  };
+  float* chains[4] = {worker.sums};
+  const int64_t floats = count * width;
+  for (int64_t c = 0; c < chains_; ++c) {
+    if (c > 0) {
+      chains[c] = worker.chains + (c - 1) * round_up(kPixels * panel(), 16);
+      std::fill_n(chains[c], floats, 0.0f);
+    }
+    run(begins_[c], begins_[c + 1], chains[c]);
+  }
+  for (int64_t i = 0; i < floats; ++i) {
+    const float pair = chains[0][i] + chains[1][i];
+    worker.sums[i] = chains_ == 2 ? pair : pair + (chains[2][i] + chains[3][i]);
+  }
+  run(begins_[chains_], terms_, worker.sums);
+}
+
 void CoreConvolution::sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const {
-  const int64_t depth = patched_ ? terms_ : depth_;
+  if (chains_ > 1) return sum_chains(worker, count, packed, width);
+  const int64_t depth = patched_ ? terms_ : depth_, left = eights_ ? depth % 8 : 0;
   RealRows rows;
   rows.rows = worker.rows;
   rows.capacity = kPixels;
   rows.count = count;
   rows.segments = segments_;
-  rows.depth = depth;
+  rows.depth = depth - left;
   rows.sums = worker.sums;
   rows.stride = width;
+  if (eights_) {
+    core_.run(rows, packed, width);
+    if (left == 0) return;
+    for (int64_t r = 0; r < count; ++r) worker.shifted[r] = worker.rows[r] + rows.depth;
+    packed += rows.depth * width;
+    rows.rows = worker.shifted;
+    rows.depth = left;
+    core_.run_fused(rows, packed, width);
+    return;
+  }
   if (!finite) {
     // One position after the other, as each leaves out segments of its own.
     rows.count = 1;
@@ -326,12 +412,18 @@ bool is_fused(const Step& step) {
   return step.rules.count("sum_of_products") != 0 && step.rule("sum_of_products") != "binary32_in_order";
 }
 
+bool walks_columns(const Step& step) {
+  const std::string& rule = step.rule("sum_of_products");
+  return rule == "binary32_fused_from_bias_by_columns" || rule == "binary32_fused_by_columns_in_chains";
+}
+
 // Whether sums of this step have a native order; filters of one channel may be walked by columns.
 void require_order(const Step& step, bool columns) {
   if (step.rules.count("sum_of_products") == 0) return;
   const std::string& rule = step.rule("sum_of_products");
   require(rule == "binary32_in_order" || rule == "binary32_fused_in_order" || rule == "binary32_fused_from_bias" ||
-              (columns && rule == "binary32_fused_from_bias_by_columns"),
+              rule == "binary32_fused_in_chains" || (columns && walks_columns(step)) ||
+              (has_eights(step) && step.name == "fully_connected"),
           "no native rule for sums");
 }
 
@@ -340,8 +432,8 @@ class RealDepthwise final : public Kernel {
  public:
   RealDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
       : taps_(is_fused(step) ? cores.real_taps_fused() : cores.real_taps()),
-        by_columns_(step.rules.count("sum_of_products") != 0 &&
-                    step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns"),
+        by_columns_(is_fused(step) && walks_columns(step)),
+        chains_(count_chains(step)),
         window_(window),
         multiplier_(multiplier),
         weights_(step.input(1)),
@@ -351,6 +443,7 @@ class RealDepthwise final : public Kernel {
     require(in.type == Type::f32 && out.type == Type::f32, "both sides must be real");
     require(in.dense() && out.dense(), "both sides must be dense");
     require(window.taps() <= 1 << 16, "the filter is very large");
+    require(chains_ <= 2, "more chains than two");
     require(!rows_.active() || weights_.constant(), "hybrid layers need constant weights");
     require(!rows_.active() || (step.bounded && step.magnitude < kExact), "sums are not exact in binary32");
     if (finish_.fused()) zeros_.assign(static_cast<size_t>(window.out_c), 0.0f);
@@ -374,19 +467,20 @@ class RealDepthwise final : public Kernel {
       auto** inputs = reinterpret_cast<const float**>(scratch);
       const float** filters = inputs + w.taps();
       auto* sums = reinterpret_cast<float*>(scratch + round_up(w.taps() * 16, 64));
-      float* repeated = sums + round_up(w.out_c, 16);
+      float* repeated = sums + chains_ * round_up(w.out_c, 16);
       const int64_t image = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
       const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + image : nullptr;
       for (int64_t column = 0; column < w.out_w; ++column) {
         run.check(index);
         int64_t count = 0;
         for (int64_t t = 0; t < w.taps(); ++t) {
+          const int64_t at = chains_ == 1 ? count : t % 2 * even_taps() + t / 2;
           const int64_t i = by_columns_ ? t % w.filter_h : t / w.filter_w;
           const int64_t j = by_columns_ ? t / w.filter_h : t % w.filter_w;
           const int64_t y = y0 + i * w.dilation_h, x = column * w.stride_w - w.pad_left + j * w.dilation_w;
           if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) {
             if (!finish_.fused()) continue;
-            inputs[count] = zeros_.data();
+            inputs[at] = zeros_.data();
           } else {
             const float* from = in + ((image * w.in_h + y) * w.in_w + x) * w.in_c;
             if (multiplier_ > 1) {
@@ -394,16 +488,17 @@ class RealDepthwise final : public Kernel {
               for (int64_t c = 0; c < w.in_c; ++c) to = std::fill_n(to, multiplier_, from[c]);
               from = repeated + count * w.out_c;
             }
-            inputs[count] = from;
+            inputs[at] = from;
           }
-          filters[count++] = weights + (i * w.filter_w + j) * w.out_c;
+          filters[at] = weights + (i * w.filter_w + j) * w.out_c;
+          ++count;
         }
         if (finish_.fused() && bias != nullptr) {
           std::copy_n(bias, w.out_c, sums);
         } else {
           std::fill_n(sums, w.out_c, 0.0f);
         }
-        taps_(inputs, filters, count, w.out_c, sums);
+        sum_taps(inputs, filters, count, sums);
         float* out = reinterpret_cast<float*>(run.outputs[0]) + (row * w.out_w + column) * w.out_c;
         if (finish_.run(sums, 0, w.out_c, scale, bias, false, out)) odd = true;
       }
@@ -412,13 +507,24 @@ class RealDepthwise final : public Kernel {
   }
 
  private:
+  // Of two chains, those of even taps and then of odd ones, whose sums lie behind the others.
+  void sum_taps(const float* const* inputs, const float* const* filters, int64_t count, float* sums) const {
+    if (chains_ == 1) return taps_(inputs, filters, count, window_.out_c, sums);
+    float* odd = sums + round_up(window_.out_c, 16);
+    std::fill_n(odd, window_.out_c, 0.0f);
+    taps_(inputs, filters, even_taps(), window_.out_c, sums);
+    taps_(inputs + even_taps(), filters + even_taps(), count - even_taps(), window_.out_c, odd);
+    for (int64_t c = 0; c < window_.out_c; ++c) sums[c] += odd[c];
+  }
+  int64_t even_taps() const { return (window_.taps() + 1) / 2; }
   int64_t worker_bytes() const {
     const int64_t repeated = multiplier_ > 1 ? window_.taps() * window_.out_c : 0;
-    return round_up(window_.taps() * 16, 64) + round_up(window_.out_c, 16) * 4 + round_up(repeated * 4, 64);
+    return round_up(window_.taps() * 16, 64) + chains_ * round_up(window_.out_c, 16) * 4 + round_up(repeated * 4, 64);
   }
 
   RealTaps taps_;
   bool by_columns_;
+  int64_t chains_;
   Window window_;
   int64_t multiplier_;
   RealWeights weights_;
@@ -481,7 +587,7 @@ std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreS
               window.out_c % window.in_c == 0,
           "the filter's shape differs");
   require_order(step, true);
-  const bool columns = is_fused(step) && step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns";
+  const bool columns = is_fused(step) && walks_columns(step);
   if (window.in_c == 1 && !columns) {
     return std::make_unique<CoreConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
   }

@@ -40,6 +40,7 @@ constexpr QuantizeRule kQuantizeRules[] = {
     {"binary32_divide_even", quantize_row<rules::binary32_divide_even>},
     {"binary32_reciprocal_away_sum", quantize_row<rules::binary32_reciprocal_away_sum>, true},
     {"binary32_reciprocal_even", quantize_row<rules::binary32_reciprocal_even>, true, true},
+    {"binary32_reciprocal_even_limited", quantize_row<rules::binary32_reciprocal_even_limited>, true, true},
     {"binary32_reciprocal_fused_even", quantize_row<rules::binary32_reciprocal_fused_even>, true, true},
 };
 
@@ -64,7 +65,8 @@ class QuantizeReal final : public Kernel {
     flip_ = flip_of(step.output().type);
     item_ = type_bytes(step.output().type);
     moves_ = name == "binary32_reciprocal_fused_even";
-    const bool has_core = name == "binary32_divide_even" || name == "binary32_reciprocal_even" || moves_;
+    const bool has_core = name == "binary32_divide_even" || name == "binary32_reciprocal_even" ||
+                          name == "binary32_reciprocal_even_limited" || moves_;
     by_core_ = has_core && is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ && high_ <= 255 - flip_;
   }
 

@@ -364,14 +364,15 @@ class RowMeans final : public Kernel {
   float count_;
 };
 
-// parts_in_16_lanes, parts_in_8_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but
+// parts_in_16_lanes, parts_in_8_lanes, parts_in_4_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but
 // the last there is a part, which is scaled and added to the result.
 class PartSums final : public Kernel {
  public:
   PartSums(const Step& step, float factor) : factor_(factor) {
     const Operand &in = step.input(0), &out = step.output();
     eight_ = step.rule("order") == "parts_in_8_lanes";
-    require(eight_ || step.rule("order") == "parts_in_16_lanes", "no native rule for this slot");
+    four_ = step.rule("order") == "parts_in_4_lanes";
+    require(eight_ || four_ || step.rule("order") == "parts_in_16_lanes", "no native rule for this slot");
     require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense() && in.elements > 0,
             "no native kernel for these operands");
     std::vector<bool> reduced(in.rank(), false);
@@ -417,7 +418,8 @@ class PartSums final : public Kernel {
           if (eight_) {
             *result += row_sum<8, 4>(source, last_.dimension) * factor_;
           } else {
-            *result = std::fma(row_sum<16, 2>(source, last_.dimension), factor_, *result);
+            const float sum = four_ ? sum_in_fours(source, last_.dimension) : row_sum<16, 2>(source, last_.dimension);
+            *result = std::fma(sum, factor_, *result);
           }
           continue;
         }
@@ -474,12 +476,28 @@ class PartSums final : public Kernel {
     return lanes[0];
   }
 
+  // Of what is left, a pair goes to two lanes, and a single number to their sum.
+  static float sum_in_fours(const float* x, int64_t length) {
+    float lanes[16] = {};
+    int64_t i = 0;
+    for (; i + 16 <= length; i += 16) {
+      for (int64_t lane = 0; lane < 16; ++lane) lanes[lane] += x[i + lane];
+    }
+    for (int64_t lane = 0; i < length / 4 * 4; ++i, ++lane) lanes[lane] += x[i];
+    for (int64_t half = 8; half > 0; half /= 2) {
+      for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+      if (half > 2 || (length & half) == 0) continue;
+      for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += x[i++];
+    }
+    return lanes[0];
+  }
+
   float factor_;
   std::vector<Axis> kept_, reduced_;  // without the innermost kept axis, and without the last reduced one
   Axis last_{1, 1, true};
   int64_t channels_ = 1, outputs_ = 1, parts_ = 1;
   bool rows_ = true;  // what is summed lies side by side
-  bool eight_ = false;
+  bool eight_ = false, four_ = false;
 };
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, const Rescaling& rescale) {

@@ -234,6 +234,26 @@ def neg(x: F32) -> F32:
     return _ZERO - x
 
 
+def exp_of_numbers(x: npt.ArrayLike) -> F32:
+    """As `exp`, but a NaN stays, made quiet.
+
+    >>> exp_of_numbers([0.0, np.nan]).tolist()
+    [1.0, nan]
+    """
+    array = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        return np.where(np.isnan(array), array + array, exp(array))
+
+
+def neg_by_sign(x: npt.ArrayLike) -> F32:
+    """Every number with its sign changed, NaN and subnormal ones included.
+
+    >>> neg_by_sign([1.0, 0.0]).tolist()
+    [-1.0, -0.0]
+    """
+    return (np.asarray(x, np.float32).view(np.uint32) ^ np.uint32(0x80000000)).view(np.float32)
+
+
 _SIXTH = _f32(float.fromhex("0x1.555556p-3"))
 
 

@@ -102,6 +102,23 @@ def _nan_else_by_signs(pairs: np.ndarray, sign: int, vectors: np.ndarray) -> np.
     return _nan_else_by_signs_in_vectors(pairs, sign, np.ones_like(vectors))
 
 
+def _rows_by_signs(rows: np.ndarray, sign: int) -> np.ndarray:
+    """The first NaN of a row, made quiet, else its extreme number; of zeros the one whose sign is beyond the other's.
+
+    >>> rows = np.float32([[3, np.nan, 1], [-0.0, 0, -1], [0, -0.0, 5]])
+    >>> rule = RULES["rows_nan_else_by_signs"]
+    >>> rule.apply(rows, 1).tolist(), rule.apply(rows, -1).tolist()
+    ([nan, 0.0, 5.0], [nan, -1.0, -0.0])
+    """
+    found = _nan_else_first(rows, sign)
+    if not rows.shape[1]:
+        return found
+    zero = rows.dtype.type(0 * sign) if sign > 0 else rows.dtype.type(-0.0)
+    beyond = ((rows == 0) & (np.signbit(rows) == (sign < 0))).any(axis=1)
+    with np.errstate(all="ignore"):
+        return np.where((found == 0) & beyond, zero, np.where(np.isnan(found), found + found, found))
+
+
 def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     """A NaN is beyond nothing, and nothing is beyond it.
 
@@ -255,6 +272,11 @@ RULES: dict[str, ExtremeRule] = {
         "but +0 (-0 for minima) of zeros",
         exchanges=True,
         in_vectors=True,
+    ),
+    "rows_nan_else_by_signs": ExtremeRule(
+        _rows_by_signs,
+        "a NaN if there is one, else the largest (smallest) number, +0 (-0 for minima) of zeros; -inf (inf) of nothing",
+        of_nothing=True,
     ),
     "nan_else_first": ExtremeRule(
         _nan_else_first,

@@ -107,6 +107,28 @@ def in_lanes(rows: np.ndarray, width: int, vectors: Sequence[int]) -> np.ndarray
     return np.asarray(total[:, 0])
 
 
+def in_fours(rows: np.ndarray) -> np.ndarray:
+    """Sums of rows in four vectors of 4 lanes in turn, folded in halves; what remains is a pair, which the last two
+    lanes take, and a single number.
+
+    >>> in_fours(np.float32([[2.0**24, 1, 1], [1, 2, 3]])).tolist()
+    [16777216.0, 6.0]
+    """
+    length = rows.shape[1]
+    vectors = np.zeros((4, rows.shape[0], 4), np.float32)
+    for i in range(0, length - length % 4, 4):
+        vectors[i // 4 % 4] = sum_or_first_nan(vectors[i // 4 % 4], rows[:, i : i + 4])
+    while len(vectors) > 1:
+        vectors = sum_or_first_nan(vectors[: len(vectors) // 2], vectors[len(vectors) // 2 :])
+    total, first = vectors[0], length - length % 4
+    for width in (2, 1):
+        total = sum_or_first_nan(total[:, :width], total[:, width:])
+        if length & width:
+            total = sum_or_first_nan(total, rows[:, first : first + width])
+            first += width
+    return np.asarray(total[:, 0])
+
+
 def _columns(part: np.ndarray, whole: int) -> np.ndarray:
     """Sums of columns, from the first row to the last. Where NaNs meet, what was added before stays; but behind blocks
     of `whole` columns, every seventh row.
@@ -126,8 +148,7 @@ def _parts(
     axes: Sequence[int],
     factor: np.float32,
     *,
-    width: int,
-    vectors: Sequence[int],
+    of_rows: Callable[[np.ndarray], np.ndarray],
     fused: bool,
     whole_columns: int,
 ) -> np.ndarray:
@@ -155,7 +176,7 @@ def _parts(
     out = np.zeros(parts.shape[2], np.float32)
     with np.errstate(all="ignore"):
         for part in parts:
-            total = in_lanes(part.T, width, vectors) if reduced[-1] else _columns(part, whole_columns)
+            total = of_rows(part.T) if reduced[-1] else _columns(part, whole_columns)
             if fused and reduced[-1]:
                 out = floats.fused_multiply_add(total, factor, out)
             elif fused or not reduced[-1]:
@@ -214,12 +235,19 @@ RULES: dict[str, OrderRule] = {
         "neighbouring reduced axes as one; for every index of all but the last of them a part: rows of memory in two "
         "vectors of 16 lanes, folded in halves, out = fma(part, factor, out); columns from the first row to the last, "
         "out = f32(out + f32(part * factor))",
-        scaled_sums=partial(_parts, width=16, vectors=(0, 1), fused=True, whole_columns=1),
+        scaled_sums=partial(_parts, of_rows=partial(in_lanes, width=16, vectors=(0, 1)), fused=True, whole_columns=1),
     ),
     "parts_in_8_lanes": OrderRule(
         "the same with rows of memory in four vectors of 8 lanes, of which the first and third, the second and fourth, "
         "then these two are added up; the product with the factor is always rounded",
-        scaled_sums=partial(_parts, width=8, vectors=(3, 0, 1, 2), fused=False, whole_columns=32),
+        scaled_sums=partial(
+            _parts, of_rows=partial(in_lanes, width=8, vectors=(3, 0, 1, 2)), fused=False, whole_columns=32
+        ),
+    ),
+    "parts_in_4_lanes": OrderRule(
+        "as parts_in_16_lanes with rows of memory in four vectors of 4 lanes in turn, folded in halves; of what is "
+        "left, a pair goes to the last two lanes, a single number to their sum",
+        scaled_sums=partial(_parts, of_rows=in_fours, fused=True, whole_columns=1),
     ),
     "nines_by_columns": OrderRule(
         "taps of a window column by column, missing ones as zeros, nine at a time: "

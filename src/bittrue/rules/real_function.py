@@ -198,8 +198,15 @@ RULES: dict[str, RealFunctionRule] = {
         "docs/facts/xnnpack.md 3.18, verified by running",
     ),
     "binary32_fused_tables": RealFunctionRule(
-        {"elu": fused.elu_of_16ths, "logistic": fused.logistic_of_64ths},
-        "those of arithmetic/fused that take powers of two from 16 or 64 numbers",
+        {
+            "elu": fused.elu_of_16ths,
+            "exp": fused.exp_of_numbers,
+            "log": fused.log_by_exponent,
+            "logistic": fused.logistic_of_64ths,
+            "neg": fused.neg_by_sign,
+        },
+        "those of arithmetic/fused that take powers of two from 16 or 64 numbers, exponents from the bits of numbers, "
+        "and keep NaN and the sign of zeros",
         "docs/facts/xnnpack.md 3.20, verified by running",
     ),
     "rounded_once": RealFunctionRule(

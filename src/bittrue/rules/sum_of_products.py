@@ -25,15 +25,24 @@ class SumRule:
         from_bias: sums start with the bias, not with +0, and what lies outside of an image is a term with a zero.
         by_columns: a filter is walked column by column, not row by row, and sums end as f32(total + 0) where it does
             not fill 3, 4, 9 or 25 taps.
+        in_chains: terms take turns in chains, of which the first starts with the bias, the others with +0; how many
+            there are, `chains_of_product`, `chains_of_windows` or `chains_of_taps` say.
+        rest: adds the terms that are left of eights, where these are added in another way.
     """
 
     add: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
     formula: str
     from_bias: bool = False
     by_columns: bool = False
+    in_chains: bool = False
+    rest: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None] | None = None
 
     def __call__(self, total: np.ndarray, first: np.ndarray, second: np.ndarray, room: np.ndarray) -> None:
         self.add(total, first, second, room)
+
+    def term(self, k: int, depth: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]:
+        """What adds term `k` of `depth`."""
+        return self.rest if self.rest is not None and k >= depth - depth % 8 else self.add
 
 
 def binary32_in_order(total: np.ndarray, first: np.ndarray, second: np.ndarray, room: np.ndarray) -> None:
@@ -80,7 +89,86 @@ def add_matrix(rule: SumRule, total: np.ndarray, a: np.ndarray, b: np.ndarray) -
         block, part = total[first : first + rows], a[first : first + rows]
         room = np.empty_like(block)
         for k in range(b.shape[0]):
-            rule(block, part[:, k, None], b[k], room)
+            rule.term(k, b.shape[0])(block, part[:, k, None], b[k], room)
+
+
+def chains_of_product(columns: int, single: bool) -> int:
+    """Chains of a product of matrices with so many columns, of a `single` row or of more.
+
+    Panels of 8 columns have one, two for a single row. Panels of 2 have four, and stand in their place for fewer
+    columns than 8, and where they need fewer, and panels of 8 over 1 % more than there are. Source:
+    docs/facts/xnnpack.md 3.20, verified by running.
+
+    >>> [chains_of_product(n, False) for n in (1, 7, 8, 601, 602)], chains_of_product(8, True)
+    ([4, 4, 1, 4, 1], 2)
+    """
+    eights, pairs = -(-columns // 8) * 8, -(-columns // 2) * 2
+    if columns < 8 or (pairs < eights and 100 * eights > 101 * columns):
+        return 4
+    return 2 if single else 1
+
+
+def chains_of_windows(columns: int, single: bool) -> int:
+    """Chains of a convolution with so many channels per group, of a `single` window or of more: taps keep their order,
+    the channels of every tap take turns.
+
+    Source: docs/facts/xnnpack.md 3.20, verified by running.
+
+    >>> [chains_of_windows(n, False) for n in (7, 8)], chains_of_windows(8, True)
+    ([2, 1], 2)
+    """
+    return 2 if single or columns < 8 else 1
+
+
+def chains_of_matrices(rows: int) -> int:
+    """Chains of a product of two matrices that are computed, the first with so many rows: even and odd terms of one.
+
+    Source: docs/facts/xnnpack.md 3.20, verified by running.
+
+    >>> [chains_of_matrices(rows) for rows in (1, 2)]
+    [2, 1]
+    """
+    return 2 if rows == 1 else 1
+
+
+def chains_of_taps(taps: int) -> int:
+    """Chains of a convolution whose groups have one channel: its taps take turns from 10 on.
+
+    Source: docs/facts/xnnpack.md 3.20, verified by running.
+
+    >>> [chains_of_taps(n) for n in (9, 10)]
+    [1, 2]
+    """
+    return 2 if taps > 9 else 1
+
+
+class Chains:
+    """Sums whose terms take turns in one, two or four chains.
+
+    Of four only whole fours of terms do; what is left is added to the sum of the chains.
+
+    >>> chains = Chains(np.float32([1]), 4)
+    >>> for k in range(5):
+    ...     chains.of(k, 5)[...] += np.float32(2**k)
+    >>> chains.folded().tolist()
+    [32.0]
+    """
+
+    def __init__(self, start: np.ndarray, count: int) -> None:
+        self._parts = [start, *(np.zeros_like(start) for _ in range(count - 1))]
+
+    def of(self, k: int, depth: int) -> np.ndarray:
+        """The chain that term `k` of `depth` goes to, in place."""
+        if len(self._parts) == 4 and k == depth - depth % 4:
+            self.folded()
+        return self._parts[k % len(self._parts)]
+
+    def folded(self) -> np.ndarray:
+        """All chains' sum: neighbours, and then their sums."""
+        with np.errstate(all="ignore"):
+            while len(self._parts) > 1:
+                self._parts = [a + b for a, b in zip(self._parts[::2], self._parts[1::2], strict=True)]
+        return self._parts[0]
 
 
 def invalid_as_on_x86(result: np.ndarray, *operands: np.ndarray | None) -> np.ndarray:
@@ -110,5 +198,27 @@ RULES: dict[str, SumRule] = {
         "f32(total + x * w), one rounding, from the bias on, filters column by column",
         from_bias=True,
         by_columns=True,
+    ),
+    "binary32_fused_in_chains": SumRule(
+        binary32_fused,
+        "f32(total + x * w), one rounding, in one chain from the bias on; in two for a single row or window, and for "
+        "windows with fewer than 8 channels: even and odd terms of every tap, then their sum; in four where panels of "
+        "2 columns waste less than those of 8: whole fours of terms, (0 + 1) + (2 + 3), then the terms that are left",
+        from_bias=True,
+        in_chains=True,
+    ),
+    "binary32_fused_by_columns_in_chains": SumRule(
+        binary32_fused,
+        "f32(total + x * w), one rounding, filters column by column, up to 9 taps from the bias on; of more, even taps "
+        "from the bias and odd ones from +0 on, then their sum",
+        from_bias=True,
+        by_columns=True,
+        in_chains=True,
+    ),
+    "binary32_eights_then_fused": SumRule(
+        binary32_in_order,
+        "f32(total + f32(x * w)) from +0 on for whole eights of terms, f32(total + x * w) for those left, then "
+        "f32(total + bias)",
+        rest=binary32_fused,
     ),
 }

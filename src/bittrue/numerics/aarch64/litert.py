@@ -25,11 +25,11 @@ _INTERPOLATED = tuple(
     for rule in ("products", "products_half_up", "weights", "weights_half_up")
 )
 _ONE_ROUNDING = {"sum_of_products": ("binary32_in_order", "binary32_fused_in_order")}
-_EIGHTS = "on aarch64 products of whole eights of terms are rounded before they are added, only the others are fused"
+_EIGHTS = {"sum_of_products": ("binary32_in_order", "binary32_eights_then_fused")}
 FUSED = (
     Change("conv", _ONE_ROUNDING, when=PLANES, limit="on aarch64 2 of 11 models with such a node gave other bits"),
     *(Change(stem, _ONE_ROUNDING) for stem in ("conv", "conv_transpose")),
-    Change("fully_connected", _ONE_ROUNDING, limit=_EIGHTS),
+    Change("fully_connected", _EIGHTS),
 )
 CHANGES = (*LIMITED, *_INTERPOLATED)
 

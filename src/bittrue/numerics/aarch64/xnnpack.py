@@ -5,28 +5,76 @@ Unsigned layers and products are requantized in fixed point: one rounding, ties 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ...records import replace
+from ..litert.convolution import PLANES
+from ..table import Row
 from ..xnnpack import XNNPACK
+from ..xnnpack.matrix import SUBNORMAL
 from . import litert_optimized
-from .changes import Change, changed
+from .changes import RUN, Change, changed
 
 _FIXED = {"rescale": ("binary32_multiply_even", "q31_one_step_up")}
 _TABLES = {"real_function": ("binary32_fused", "binary32_fused_tables")}
+_CHAINS = {"sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_chains")}
+_CHAINS_OF_TAPS = {
+    "sum_of_products": ("binary32_fused_from_bias_by_columns", "binary32_fused_by_columns_in_chains"),
+}
+_SCALES = {"scale_back": ("binary32_rows_then_fused", "binary32_product_of_scales")}
+_BY_SIGNS = {"extreme": (None, "nan_else_by_signs")}
+# Rows of the delegate say how many operands and results they take.
+_ONE, _TWO = ((("counts_within", (n, n), (1, 1)),) for n in (1, 2))
+_ZEROS_OF_RANGES = (
+    "with a fused activation that begins at 0, results that are -0 become 0 on aarch64; where both operands are NaN, "
+    "either one's payload may stay"
+)
+_OVERFLOWING_ROWS = (
+    "on aarch64 rows whose range overflows give 0; with a fused activation that begins at 0, results that are -0 "
+    "become 0"
+)
+_ZERO_UNDER_SLOPE = "on aarch64 -0 under a slope below 0 gives 0, and subnormal numbers are zeros"
 CHANGES = (
+    *(Change(stem, _SCALES, limit=_OVERFLOWING_ROWS, odd=True) for stem in ("conv", "fully_connected")),
+    *(Change(stem, _BY_SIGNS, inputs=("f32",), when=_TWO, limit=None) for stem in ("maximum", "minimum")),
+    Change("relu", _BY_SIGNS, inputs=("f32",), when=_ONE),
+    Change("leaky_relu", {"slope": ("scaled_below_zero", "scaled_by_sign_bit")}),
+    Change("prelu", inputs=("f32",), limit=_ZERO_UNDER_SLOPE, odd=True),
+    *(
+        Change(stem, {"plain_range": ("unlimited",) * 2}, when=_TWO, limit=_ZEROS_OF_RANGES, odd=True)
+        for stem in ("add", "sub", "mul", "div")
+    ),
+    Change("quantize", {"quantize": ("binary32_reciprocal_even", "binary32_reciprocal_even_limited")}),
+    *(Change(stem, {"order": ("parts_in_16_lanes", "parts_in_4_lanes")}, limit=None) for stem in ("mean", "sum")),
+    *(
+        Change(stem, {"extreme": ("parts_in_16_lanes", "rows_nan_else_by_signs")}, limit=None)
+        for stem in ("reduce_max", "reduce_min")
+    ),
+    Change("conv", _CHAINS, when=PLANES),
+    Change("conv", _CHAINS_OF_TAPS),
+    *(Change(stem, _CHAINS) for stem in ("conv_transpose", "fully_connected", "matmul")),
     *litert_optimized.CHANGES,
     *(Change(stem, _FIXED, outputs=("u8",)) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("mul", _FIXED, outputs=litert_optimized.BYTES),
     Change("softmax", {"real_softmax": ("binary32_fused_16_lanes", "binary32_fused_4_lanes")}, limit=None),
-    *(Change(stem, _TABLES, inputs=("f32",), limit=None) for stem in ("elu", "logistic")),
+    *(Change(stem, _TABLES, inputs=("f32",), limit=None) for stem in ("elu", "exp", "log", "logistic", "neg")),
     Change("resize_linear", {"interpolate": ("binary32_differences", "binary32_fused_differences")}),
     *(Change(stem, {"mean": ("binary32_affine_even", "binary32_fused_affine_even")}) for stem in ("mean", "sum")),
 )
+
+
+def _roots(rows: Iterable[Row]) -> Iterator[Row]:
+    """Square roots are those of the processor there, and reciprocal ones quotients by them: rounded correctly."""
+    for row in rows:
+        exact = row.operator in ("sqrt", "rsqrt") and row.types == ("f32 -> f32",)
+        yield replace(row, limit=SUBNORMAL, inexact=False, evidence=RUN) if exact and row.inexact else row
+
 
 XNNPACK_AARCH64 = replace(
     XNNPACK,
     name="xnnpack@aarch64",
     reproduces="ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), aarch64, one thread",
     verified="the aarch64 wheel under qemu-user (Cortex-A76): the conformance suite and recorded random models",
-    rows=changed(XNNPACK, CHANGES),
+    rows=tuple(_roots(changed(XNNPACK, CHANGES))),
     limit="",
 )

@@ -1,6 +1,6 @@
 """relu: a change of scale followed by a clamp to an interval of real numbers, named by the attribute `activation`.
 
-With slot `extreme` (its rules of vectors), max(x, 0) of real numbers.
+With slot `extreme` (its rules of vectors), max(x, low) of real numbers, and then the upper end.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     real = np.promote_types(inputs[0].dtype, np.float32)
     low, high = real.type(step["low"]), real.type(step.parameters.get("high", np.inf))
     if "extreme" in step.rules:
-        return [_larger(step, inputs[0], low)]
+        found = _larger(step, inputs[0], low)
+        return [np.where(found > high, high, found)]
 
     def one(x: np.ndarray) -> np.ndarray:
         return np.where(x < low, low, np.where(x > high, high, x))

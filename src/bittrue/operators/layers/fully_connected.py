@@ -100,7 +100,11 @@ def lower(call: Call) -> Lowered:
     units, depth = weights.shape
     if "sum_of_products" in call.rules:
         return Lowered(
-            {**real_layers.real_range(call), "output_shape": tuple(call.output.shape)},
+            {
+                **real_layers.real_range(call),
+                **real_layers.product_chains(call, units, source.size == depth),
+                "output_shape": tuple(call.output.shape),
+            },
             work=call.output.size * depth,
             scratch=4 * (source.size + 2 * call.output.size + (1 << 20)),
         )

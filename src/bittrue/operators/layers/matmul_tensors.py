@@ -189,8 +189,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             add_products(total, left, right)
             return [total]
         rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+        chains = sum_of_products.chains_of_matrices(shape[-2]) if rule.in_chains else 1
         for index in np.ndindex(*shape[:-2]):
-            sum_of_products.add_matrix(rule, total[index], left[index], np.ascontiguousarray(right[index]))
+            sums = sum_of_products.Chains(total[index], chains)
+            for first in range(chains):
+                columns, rows = left[index][:, first::chains], right[index][first::chains]
+                sum_of_products.add_matrix(rule, sums.of(first, chains), columns, np.ascontiguousarray(rows))
+            total[index] = sums.folded()
         return [total]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)

@@ -5,16 +5,18 @@ Hybrid ones have weights of integers: every image is quantized first, and its pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from ...graph import Attribute
 from ...records import replace
 from ...rules import plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.roles import turned
 from . import hybrid_layers
-from .conv_geometry import filter_layout, tap_slices, transposed_parameters
+from .conv_geometry import filter_layout, tap_slices, transposed_geometry, transposed_parameters
 from .integer_layers import check_weight_scales
 from .real_layers import real_range
 
@@ -26,10 +28,31 @@ def lower(call: Call) -> Lowered:
     source, weights = call.input(0), call.input(1)
     geometry = transposed_parameters(call)
     return Lowered(
-        parameters={**geometry, **real_range(call), "filter_layout": filter_layout(call, True)},
+        parameters={
+            **geometry,
+            **real_range(call),
+            **_chains(call, call.output.shape),
+            "filter_layout": filter_layout(call, True),
+        },
         work=source.size * (weights.size // source.shape[-1]),
         scratch=8 * call.output.size + 12 * source.size,
     )
+
+
+def _chains(call: Call, shape: Sequence[int]) -> dict[str, Attribute]:
+    """How many `chains` terms take turns in, where the rule has several; `shape` has the channels last.
+
+    Steps that filters are not smaller than make products for every remainder of a position: single ones are those of
+    one image then.
+    """
+    name = call.rules.get("sum_of_products")
+    if name is None or not sum_of_products.RULES[name].in_chains:
+        return {}
+    taps = call.input(1).shape[1:-1]
+    strides = [one.stride for one in transposed_geometry(call)]
+    by_remainders = max(strides) > 1 and all(s <= t for s, t in zip(strides, taps, strict=True))
+    single = shape[0] == 1 if by_remainders else math.prod(shape[1:-1]) == 1
+    return {"chains": sum_of_products.chains_of_windows(shape[-1], single)}
 
 
 def lower_hybrid(call: Call) -> Lowered:
@@ -65,8 +88,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     total = np.zeros((batch, *reached, channels), np.float32)
     if rule.from_bias and bias is not None:
         total[...] = bias.reshape(-1)
-    taps = list(np.ndindex(*weights.shape[:-2]))
-    for image, result in zip(x, total, strict=True):
+    taps, chains = list(np.ndindex(*weights.shape[:-2])), step.parameters.get("chains", 1)
+    for at, image in enumerate(x):
+        results = [total[at], *(np.zeros_like(total[at]) for _ in range(chains - 1))]
         scale = np.float32(1)
         if hybrid:
             q, (scale,), (zero_point,) = hybrid_layers.quantize(step, image.reshape(1, -1))
@@ -76,13 +100,18 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             pixels = image[of]
             if not pixels.size:
                 continue
-            part, filters = np.ascontiguousarray(result[to]), np.ascontiguousarray(weights[tap])
-            sums, rows = part.reshape(-1, channels), pixels.reshape(-1, pixels.shape[-1])
-            if hybrid:
-                _add_scaled(sums, rows, filters.astype(np.int32), scale, step.arrays["weight_scales"])
-            else:
-                sum_of_products.add_matrix(rule, sums, rows, filters)
-            result[to] = part
+            filters, rows = np.ascontiguousarray(weights[tap]), pixels.reshape(-1, pixels.shape[-1])
+            for first, result in enumerate(results):
+                part = np.ascontiguousarray(result[to])
+                sums = part.reshape(-1, channels)
+                if hybrid:
+                    _add_scaled(sums, rows, filters.astype(np.int32), scale, step.arrays["weight_scales"])
+                else:
+                    sum_of_products.add_matrix(rule, sums, rows[:, first::chains], filters[first::chains])
+                result[to] = part
+        if chains > 1:
+            with np.errstate(all="ignore"):
+                total[at] += results[1]
     if bias is not None and not rule.from_bias:
         with np.errstate(all="ignore"):
             total += bias.reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +31,26 @@ def real_range(call: Call) -> dict[str, Attribute]:
     return {"low": low, "high": high}
 
 
+def product_chains(call: Call, columns: int, single: bool) -> dict[str, Attribute]:
+    """How many `chains` the terms of a product of matrices take turns in, where the rule has several."""
+    rule = sum_of_products.RULES[call.rules["sum_of_products"]]
+    return {"chains": sum_of_products.chains_of_product(columns, single)} if rule.in_chains else {}
+
+
+def _window_chains(call: Call, windows: Sequence[Window], groups: int) -> dict[str, Attribute]:
+    """How many `chains` terms take turns in, where the rule has several."""
+    rule = sum_of_products.RULES[call.rules["sum_of_products"]]
+    if not rule.in_chains:
+        return {}
+    taps, places = (math.prod(getattr(one, of) for one in windows) for of in ("taps", "out"))
+    columns = call.output.shape[-1 if call.node.attributes.get("channels_last", True) else 1] // groups
+    if rule.by_columns:
+        return {"chains": sum_of_products.chains_of_taps(taps)}
+    if taps == 1 and groups == 1 and all(one.stride == 1 for one in windows):
+        return product_chains(call, columns, call.output.shape[0] * places == 1)
+    return {"chains": sum_of_products.chains_of_windows(columns, places == 1)}
+
+
 def lower_windows(call: Call, windows: Sequence[Window], groups: int) -> Lowered:
     """Geometry and limits of a convolution; output channels fall into `groups` of neighbours."""
     weights, axis = call.input(1), -1 if call.node.attributes.get("channels_last", True) else 1
@@ -38,7 +59,12 @@ def lower_windows(call: Call, windows: Sequence[Window], groups: int) -> Lowered
         raise call.invalid("BT-CONV-CHANNELS", f"there are {given} input and {channels} output channels")
     terms = weights.size // channels
     return Lowered(
-        parameters={**spatial_parameters(windows), **real_range(call), "groups": groups},
+        parameters={
+            **spatial_parameters(windows),
+            **real_range(call),
+            **_window_chains(call, windows, groups),
+            "groups": groups,
+        },
         work=call.output.size * terms,
         scratch=4 * weights.computed_size + 8 * max(_SUMS, windows[-1].out * channels),
     )
@@ -114,8 +140,8 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         check_stop()
         bottom = min(top + rows, out_h)
         total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
-        room = np.empty_like(total)
-        for d, i, j in taps:
+        room, chains = np.empty_like(total), sum_of_products.Chains(total, step.parameters.get("chains", 1))
+        for t, (d, i, j) in enumerate(taps):
             plane, lines, across = (
                 z * deep.stride + d * deep.dilation - deep.before,
                 vertical.met(i, top, bottom),
@@ -126,14 +152,17 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
             if rule.from_bias:
                 for where in _outside(lines, across, *total.shape[:2]):
                     for c in range(depth):
-                        rule(total[where], nothing, grouped[d, i, j, c], room[where])
+                        chain = chains.of(t if rule.by_columns else c, len(taps) if rule.by_columns else depth)
+                        rule(chain[where], nothing, grouped[d, i, j, c], room[where])
             if not lines[0].stop or not across[0].stop:
                 continue
             met = images[n, plane, lines[1], across[1]]
-            sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
+            products = room[lines[0], across[0]]
             for c in range(depth):
-                rule(sums, met[..., c], grouped[d, i, j, c], products)
-        out[n, z, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
+                chain = chains.of(t if rule.by_columns else c, len(taps) if rule.by_columns else depth)
+                rule.term(c, depth)(chain[lines[0], across[0]], met[..., c], grouped[d, i, j, c], products)
+        sums = chains.folded().reshape(bottom - top, out_w, channels)
+        out[n, z, top:bottom] = finish(step, sums, bias, x, filters)
     return [out.reshape(shape)]
 
 
@@ -167,8 +196,8 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for top in range(0, columns.shape[1], rows):
             check_stop()
             total = _start(rule, (min(rows, columns.shape[1] - top), part.shape[1]), some)
-            room = np.empty_like(total)
+            room, chains = np.empty_like(total), sum_of_products.Chains(total, step.parameters.get("chains", 1))
             for k in range(depth):
-                rule(total, columns[k, top : top + rows], part[k], room)
-            out[top : top + rows, left : left + block] = finish(step, total, some, x, weights)
+                rule.term(k, depth)(chains.of(k, depth), columns[k, top : top + rows], part[k], room)
+            out[top : top + rows, left : left + block] = finish(step, chains.folded(), some, x, weights)
     return [out.reshape(step["output_shape"])]
