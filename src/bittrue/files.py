@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import _thread
 import errno
-import fcntl
 import io
 import os
 import re
@@ -477,7 +476,7 @@ def _temporary(folder: str, create: Callable[[str], int]) -> Iterator[tuple[str,
             name = os.path.join(folder, f".bittrue-{os.getpid()}-{os.urandom(6).hex()}.tmp")
             descriptor = create(name)
             with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                _lock(descriptor, waits=True)
             # Somebody may have swept between these two lines.
             if os.path.lexists(name):
                 break
@@ -488,6 +487,13 @@ def _temporary(folder: str, create: Callable[[str], int]) -> Iterator[tuple[str,
         _remove(name)
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _lock(descriptor: int, waits: bool) -> None:
+    # Whoever only reads files needs no locks.
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _new_folder(name: str) -> int:
@@ -515,7 +521,7 @@ def _sweep(folder: str) -> None:
                 access = os.O_RDONLY | os.O_DIRECTORY if entry.is_dir() else os.O_WRONLY
                 descriptor = os.open(entry.path, access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _lock(descriptor, waits=False)
                     _remove(entry.path)
                 finally:
                     os.close(descriptor)

@@ -61,7 +61,8 @@ else:
         if not changes.keys() <= names.keys():
             raise TypeError(f"{record.__class__.__qualname__} has no field {min(changes.keys() - names.keys())!r}")
         made = object.__new__(record.__class__)
-        made.__dict__.update({name: held[name] for name in names}, **changes)
+        # What was worked out of the fields is left behind.
+        made.__dict__.update(held if len(held) == len(names) else {name: held[name] for name in names}, **changes)
         return made
 
 

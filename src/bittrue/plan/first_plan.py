@@ -8,7 +8,6 @@ from functools import partial
 from ..errors import BittrueError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
-from .dimensions import parts, size_of
 from .plan import Plan
 from .planner import DEFAULT_MEMORY_LIMIT, UNFIT, make_plan, plan_for
 
@@ -86,6 +85,8 @@ def _first_shapes(
 
     The first axis counts samples, as a rule: before that it stays as it is, and so do those of its name.
     """
+    from .dimensions import parts, size_of
+
     samples = {t.symbols[0] for t in inputs if t.symbols and len(t.shape) > 1} - {""}
     names = {t.name: t.symbols or ("",) * len(t.shape) for t in inputs}
     usual = {names[t.name][axis]: t.shape[axis] for t in inputs for axis in free[t.name]}

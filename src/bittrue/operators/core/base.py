@@ -187,7 +187,7 @@ class Call:
     graphs: tuple[Subgraph, ...] = ()
     resources: Mapping[tuple[str, str], int] = field(default_factory=dict)
     peek: Callable[[int], np.ndarray | None] | None = None
-    found: dict[str, Any] = field(default_factory=dict)
+    found: dict[object, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> str:

@@ -50,9 +50,12 @@ def filter_layout(call: Call, transposed: bool = False) -> str:
 
 def filter_sizes(call: Call, transposed: bool = False) -> tuple[int, int, Shape]:
     """Output and input channels of the filters, one of them of a group, and their taps."""
-    outputs, inputs, taps = _AXES[filter_layout(call, transposed)]
-    shape = call.input(1, "weights").shape
-    return shape[outputs], shape[inputs], shape[taps]
+    found: tuple[int, int, Shape] | None = call.found.get(("filters", transposed))
+    if found is None:
+        outputs, inputs, taps = _AXES[filter_layout(call, transposed)]
+        shape = call.input(1, "weights").shape
+        found = call.found["filters", transposed] = shape[outputs], shape[inputs], shape[taps]
+    return found
 
 
 def image_layout(call: Call, groups: int) -> dict[str, Attribute]:
@@ -87,9 +90,9 @@ def listed_windows(call: Call, sizes: Sequence[int], taps: Sequence[int]) -> tup
 
 def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     """The windows and the number of groups; a typed error where channels, groups and kernel do not fit together."""
-    if "convolution" not in call.found:
-        call.found["convolution"] = _convolution_windows(call)
-    found: tuple[tuple[Window, ...], int] = call.found["convolution"]
+    found: tuple[tuple[Window, ...], int] | None = call.found.get("windows")
+    if found is None:
+        found = call.found["windows"] = _convolution_windows(call)
     return found
 
 
