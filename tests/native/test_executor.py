@@ -482,7 +482,7 @@ def test_neighbours_of_few_columns(
         (8, 9, 256, 16, 0, {"avx2"}),
         (8, 8, 288, 64, 0, {"avx2"}),
         (23, 24, 64, 40, 0, {"avx2", "avx512vnni"}),
-        (25, 22, 80, 33, 1, {"avx2", "avx512vnni"}),
+        (25, 22, 76, 33, 1, {"avx2", "avx512vnni"}),
     ],
 )
 def test_windows_of_nine_pixels(
@@ -510,12 +510,13 @@ def test_windows_of_nine_pixels(
         feed[0][...] = rng.choice([-128, 127], (2, 1, 1, 1))
     (expected,) = reference.run(*feed).values()
     assert np.unique(expected).size > (3 if ends else 50)
+    exact = not ends or 9 * channels * 127 * 255 < 2**25  # else such weights leave no room for 64 times the sums
     for isa in bittrue.isas():
         for threads in (1, 2):
             session = model.prepare(isa=isa, threads=threads)
             (got,) = session.run(*feed).values()
             same(f"{isa}, {threads} threads", got, expected)
-            assert ("fewer products" in session.profile(*feed, rounds=1).steps[0].note) is (isa in fewer)
+            assert ("fewer products" in session.profile(*feed, rounds=1).steps[0].note) is (isa in fewer and exact)
 
 
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])

@@ -37,7 +37,7 @@ constexpr int64_t kMostBlockRows = 512;
 // Bytes of sums that wait for an addition: they stay in the second-level cache.
 constexpr int64_t kSumBytes = 128 << 10;
 
-// Fewer windows are not worth reading transformed weights, which are 3.6 times as many bytes.
+// Fewer windows are not worth reading transformed weights, which are eight times as many bytes.
 constexpr int64_t kFewestWindows = 64;
 
 constexpr int64_t kTileRate = 300;  // see CoreSet::byte_rate
