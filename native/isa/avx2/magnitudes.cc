@@ -200,19 +200,26 @@ class Magnitudes final : public PanelMatmul {
       requantize_rows<form>(requantizer_, group, store, sums.values, count, out, out_stride, columns);
       return;
     }
-    alignas(16) uint8_t bytes[kBlock * 8];
-    requantize_rows<form>(requantizer_, group, store, sums.values, (count + 1) / 2, bytes, 16, 16);
-    for (int r = 0; r < count; r += 2, out += 2 * out_stride) {
-      // 8 bytes of each row in place of 4 and 4.
-      const __m128i both = _mm_shuffle_epi32(load16(bytes + 8 * r), 0xd8);
-      const __m128i second = _mm_unpackhi_epi64(both, both);
-      if (columns >= 8) {
-        store8(out, both);
-        if (r + 1 < count) store8(out + out_stride, second);
-      } else {
-        store_part(out, both, columns);
-        if (r + 1 < count) store_part(out + out_stride, second, columns);
+    // Vectors of 16 accumulators hold two rows.
+    const auto width = static_cast<size_t>(std::min<int64_t>(columns, kColumns / 2));
+    const auto store_rows = [&](int first, __m256i bytes) __attribute__((always_inline)) {
+      uint8_t* to = out + first * out_stride;
+      if (first + 4 <= count && width == 8 && out_stride == 8) return store32(to, bytes);
+      alignas(32) uint8_t rows[32];
+      store32(rows, bytes);
+      for (int r = 0; r < std::min(4, count - first); ++r) std::memcpy(to + r * out_stride, rows + 8 * r, width);
+    };
+    if constexpr (form == Form::scalar) {
+      for (int r = 0; r < count; r += 2) {
+        alignas(16) uint8_t bytes[16];
+        requantizer_.requantize_scalar(sums.values + 8 * r, group, bytes);
+        store_rows(r, _mm256_castsi128_si256(_mm_shuffle_epi32(load16(bytes), 0xd8)));
       }
+    } else {
+      requantize_fours<form>(
+          group, store, sums.values, (count + 1) / 2, [&](int pair, __m256i fours, int) __attribute__((always_inline)) {
+            store_rows(2 * pair, _mm256_permutevar8x32_epi32(fours, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+          });
     }
   }
 

@@ -179,8 +179,8 @@ class Proof {
     }
   }
 
-  // `steps`: memory for one of each value.
-  __attribute__((noinline)) bool holds(AlignedArray<Step>& steps, Group* group) const {
+  // `steps`: memory for one of each value. `shorter`: with one term of the slope.
+  __attribute__((noinline)) bool holds(AlignedArray<Step>& steps, bool shorter, Group* group) const {
     int64_t count = 0;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
       if (!find(value, steps.data()[count++])) return false;
@@ -194,6 +194,7 @@ class Proof {
     stored<form>(choice_, store_, group_, ends.before, ends.value_before);
     stored<form>(choice_, store_, group_, ends.at, ends.value_at);
 
+    if (shorter) return holds_shorter(steps.data(), count, group);
     for (int i = 0; i < 16; ++i) {
       // Rounded down, so that the rest is not negative: that and the order of the offsets keep the line monotone.
       const auto high = static_cast<float>(slope_[i]);
@@ -201,24 +202,20 @@ class Proof {
       group->slope_rest[i] = static_cast<float>(slope_[i] - static_cast<double>(group->slope[i]));
     }
     // Most columns need no other offsets than the exact form has.
-    if (differing(steps.data(), count, *group) == 0) return true;
+    if (differing<kProven>(steps.data(), count, *group) == 0) return true;
     Intervals positive, negative;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
-      narrow(value, steps.data()[value - choice_.low - 1], &positive, &negative);
+      narrow(value, steps.data()[value - choice_.low - 1], slope_, &positive, &negative);
     }
     for (int i = 0; i < 16; ++i) {
-      if (form == Form::line) {
-        positive.least[i] = negative.least[i] = std::max(positive.least[i], negative.least[i]);
-        positive.limit[i] = negative.limit[i] = std::min(positive.limit[i], negative.limit[i]);
-      }
       group->offset[i] = positive.middle(i, slope_[i]);
-      group->offset_negative[i] = negative.middle(i, slope_[i]);
+      group->offset_negative[i] = form == Form::line ? group->offset[i] : negative.middle(i, slope_[i]);
       const bool empty = !(positive.least[i] < positive.limit[i]) || !(negative.least[i] < negative.limit[i]);
       if (used_[i] && (empty || group->offset_negative[i] > group->offset[i])) return false;
     }
     // The inner sum is rounded down: where little room is left between the steps, the middle may be too low.
     for (int tries = 0; tries < kTries; ++tries) {
-      const int wrong = differing(steps.data(), count, *group);
+      const int wrong = differing<kProven>(steps.data(), count, *group);
       if (wrong == 0) return true;
       for (int i = 0; i < 16; ++i) {
         if ((wrong >> i & 1) == 0) continue;
@@ -229,7 +226,38 @@ class Proof {
   }
 
  private:
+  static constexpr Form kProven = form == Form::line ? Form::proven : Form::proven_by_sign;
   static constexpr int kTries = 3;  // offsets, each the least that is more than the one before
+
+  // One multiply-add is rounded once, down, so that any offset between the steps will do.
+  bool holds_shorter(const Step* steps, int64_t count, Group* group) const {
+    int open = used_mask_;
+    // The binary32 numbers on both sides of the slope.
+    for (const int next : {0, 1}) {
+      alignas(32) double slope[16];
+      alignas(32) float shorter[16];
+      for (int i = 0; i < 16; i += 4) {
+        const __m128i below = _mm_castps_si128(_mm256_cvtpd_ps(_mm256_load_pd(slope_ + i)));
+        const __m128 side = _mm_castsi128_ps(_mm_add_epi32(below, _mm_set1_epi32(next)));
+        _mm_store_ps(shorter + i, side);
+        _mm256_store_pd(slope + i, _mm256_cvtps_pd(side));
+      }
+      Intervals room, unused;
+      for (int64_t s = 0; s + 1 < count; ++s) {
+        narrow(choice_.low + 1 + static_cast<int>(s), steps[s], slope, &room, &unused);
+      }
+      for (int i = 0; i < 16; ++i) {
+        const auto offset = static_cast<double>(room.middle(i, slope[i]));
+        if ((open >> i & 1) == 0 || offset < room.least[i] || offset >= room.limit[i]) continue;
+        group->slope[i] = shorter[i];
+        group->slope_rest[i] = 0;
+        group->offset[i] = group->offset_negative[i] = static_cast<float>(offset);
+        open &= ~(1 << i);
+      }
+      if (open == 0) return differing<Form::proven_short>(steps, count, *group) == 0;
+    }
+    return false;
+  }
 
   // Looks for the step up to `value` near where the slope puts it.
   bool find(int value, Step& step) const {
@@ -285,18 +313,21 @@ class Proof {
     return _mm256_permute4x64_epi64(words, 0xd8);
   }
 
-  // What a step asks of the offsets.
-  void narrow(int value, const Step& step, Intervals* positive, Intervals* negative) const {
+  // What a step asks of the offsets; of a line without a sign, `positive` is for all.
+  void narrow(int value, const Step& step, const double* slope, Intervals* positive, Intervals* negative) const {
     const __m256d target = _mm256_set1_pd(value - choice_.zero_point - choice_.flip);
     const auto hold = [&](const int32_t* accumulators, int i, __m128i words, bool reached) {
       const __m128i acc = load16(accumulators + i);
       // As the proven forms see them.
       const __m256d a = _mm256_cvtps_pd(_mm_cvtepi32_ps(acc));
-      const __m256d place = _mm256_fnmadd_pd(a, _mm256_load_pd(slope_ + i), target);
+      const __m256d place = _mm256_fnmadd_pd(a, _mm256_load_pd(slope + i), target);
       const __m256d holds = _mm256_castsi256_pd(_mm256_cvtepi16_epi64(words));
       const __m256d minus = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(acc));
       for (Intervals* side : {positive, negative}) {
-        const __m256d here = side == negative ? _mm256_and_pd(holds, minus) : _mm256_andnot_pd(minus, holds);
+        if (form == Form::line && side == negative) continue;
+        const __m256d here = form == Form::line ? holds
+                             : side == negative ? _mm256_and_pd(holds, minus)
+                                                : _mm256_andnot_pd(minus, holds);
         double* end = (reached ? side->least : side->limit) + i;
         const __m256d old = _mm256_load_pd(end);
         const __m256d met = reached ? _mm256_max_pd(old, place) : _mm256_min_pd(old, place);
@@ -314,11 +345,11 @@ class Proof {
   }
 
   // A bit for every column that differs at a step.
+  template <Form line>
   int differing(const Step* steps, int64_t count, const Group& group) const {
     Choice proven = choice_;
-    proven.prove();
+    proven.prove(line);
     const Store store = proven.store();
-    constexpr Form line = form == Form::line ? Form::proven : Form::proven_by_sign;
     alignas(32) int16_t before[16], at[16];
     __m256i all = _mm256_set1_epi8(-1);
     for (int64_t s = 0; s < count; ++s) {
@@ -341,10 +372,10 @@ class Proof {
   alignas(32) int32_t least_[16], greatest_[16];
 };
 
-bool prove(const Choice& choice, AlignedArray<Step>& steps, Group& group) {
+bool prove(const Choice& choice, AlignedArray<Step>& steps, bool shorter, Group& group) {
   const Group exact = group;
-  return choice.form == Form::line ? Proof<Form::line>(choice, exact).holds(steps, &group)
-                                   : Proof<Form::line_by_sign>(choice, exact).holds(steps, &group);
+  return choice.form == Form::line ? Proof<Form::line>(choice, exact).holds(steps, shorter, &group)
+                                   : Proof<Form::line_by_sign>(choice, exact).holds(steps, shorter, &group);
 }
 
 }  // namespace
@@ -409,23 +440,37 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
   }
 }
 
-void Choice::prove() {
-  form = form == Form::line ? Form::proven : Form::proven_by_sign;
+void Choice::prove(Form proven) {
+  form = proven;
   flip += zero_point;
 }
 
 void Requantizer::prepare(const rules::Requantize& requantize, const int64_t* columns, int64_t groups,
                           const Range* own) {
+  const Form exact = choice_.form;
   groups_ = AlignedArray<Group>(groups);
-  for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i], own);
+  const auto fill = [&] {
+    for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i], own);
+  };
+  fill();
   // Results of lines are below 2^19, and their sums with the zero point saturate far from the clamp.
   const bool small = std::abs(choice_.zero_point + choice_.flip) <= kMostZeroPoint;
-  if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;
-  const RoundingMode mode(choice_.form);
+  if (!is_line(exact) || !small || choice_.low > choice_.high) return;
+  const RoundingMode mode(exact);
   AlignedArray<Step> steps(choice_.high - choice_.low + 1);
-  bool proven = true;
-  for (int64_t i = 0; i < groups && proven; ++i) proven = prove(choice_, steps, groups_.data()[i]);
-  if (proven) choice_.prove();
+  const auto hold = [&](bool shorter) {
+    bool all = true;
+    for (int64_t i = 0; i < groups && all; ++i) all = prove(choice_, steps, shorter, groups_.data()[i]);
+    return all;
+  };
+  if (exact == Form::line) {
+    if (hold(true)) {
+      choice_.prove(Form::proven_short);
+      return;
+    }
+    fill();
+  }
+  if (hold(false)) choice_.prove(exact == Form::line ? Form::proven : Form::proven_by_sign);
 }
 
 void Requantizer::requantize_scalar(const int32_t* acc, const Group& group, uint8_t* out) const {

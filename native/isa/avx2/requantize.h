@@ -18,7 +18,8 @@
 // only where that is shown: requantization is a monotone step function of the accumulator with at most 255 steps inside
 // of the clamp, and so is the line, since all its operations are monotone. Requantizer finds the steps of a `line` form,
 // places the offset between them, and compares both forms on both sides of every step and at the ends of the range,
-// with the instructions that will run. The slope has two terms: 24 bits of it would move steps.
+// with the instructions that will run. The slope has two terms where 24 bits of it would move steps: the `short` form has one,
+// and a neighbour of the slope where that meets all steps, which is so in nearly all columns.
 //
 // `product` are the rules in binary32 with one factor where the bound keeps every product within 30 bits.
 #pragma once
@@ -33,15 +34,29 @@
 
 namespace bittrue::BITTRUE_ISA {
 
-enum class Form : uint8_t { proven, proven_by_sign, product, line, line_by_sign, wide, binary64, binary32, scalar };
+enum class Form : uint8_t {
+  proven_short,
+  proven,
+  proven_by_sign,
+  product,
+  line,
+  line_by_sign,
+  wide,
+  binary64,
+  binary32,
+  scalar
+};
 
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
-  with_constant<Form, Form::proven, Form::proven_by_sign, Form::product, Form::line, Form::line_by_sign, Form::wide,
-                Form::binary64, Form::binary32, Form::scalar>(form, std::forward<Function>(function));
+  with_constant<Form, Form::proven_short, Form::proven, Form::proven_by_sign, Form::product, Form::line,
+                Form::line_by_sign, Form::wide, Form::binary64, Form::binary32, Form::scalar>(
+      form, std::forward<Function>(function));
 }
 
-constexpr bool is_proven(Form form) { return form == Form::proven || form == Form::proven_by_sign; }
+constexpr bool is_proven(Form form) {
+  return form == Form::proven_short || form == Form::proven || form == Form::proven_by_sign;
+}
 // Whether results are so small that sums with the zero point and its flip are one sum in 16 bits.
 constexpr bool is_small(Form form) { return is_proven(form) || form == Form::product; }
 constexpr bool is_line(Form form) { return form == Form::line || form == Form::line_by_sign; }
@@ -102,7 +117,7 @@ struct Choice {
   // The line forms take accumulators that were moved by this (modulo 2^32).
   uint32_t offset() const { return is_line(form) ? 0x80000000u : 0; }
   // Takes a proven form in place of a line.
-  void prove();
+  void prove(Form proven);
   // Makes the constants of 16 accumulators: byte i of pack() belongs to column columns[i], -1 marks unused bytes.
   void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group,
             const Range* own = nullptr) const;
@@ -177,7 +192,8 @@ static inline __m256i proven8(__m256i acc, const Line<form>& line) {
   const __m256 a = _mm256_cvtepi32_ps(acc);
   __m256 offset = line.offset;
   if constexpr (form == Form::proven_by_sign) offset = _mm256_blendv_ps(offset, line.offset_negative, a);
-  return _mm256_cvtps_epi32(_mm256_fmadd_ps(a, line.slope, _mm256_fmadd_ps(a, line.slope_rest, offset)));
+  if constexpr (form != Form::proven_short) offset = _mm256_fmadd_ps(a, line.slope_rest, offset);
+  return _mm256_cvtps_epi32(_mm256_fmadd_ps(a, line.slope, offset));
 }
 
 template <Form form>
@@ -280,17 +296,28 @@ __attribute__((always_inline)) static inline __m256i requantize16(__m256i acc0, 
 // accumulators in two vectors is 0-3, 8-11 and 4-7, 12-15 when bytes are counted. The permutation is its own inverse.
 constexpr int accumulator_of_byte(int i) { return (i & 3) | ((i & 4) << 1) | ((i & 8) >> 1); }
 
-// The 16 bytes of `first`, then those of `second`.
-template <bool plain = false>
-static inline __m256i pack(__m256i first, __m256i second, const Store& store) {
-  const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(first, second), 0xd8);
+// Bytes of two vectors of words, by fours: 0 to 3 and 8 to 11 of `first` in the order of accumulators, the same of `second`, then
+// the other ones.
+template <bool plain>
+static inline __m256i pack_fours(__m256i first, __m256i second, const Store& store) {
+  const __m256i bytes = _mm256_packus_epi16(first, second);
   return plain ? bytes : _mm256_min_epu8(_mm256_max_epu8(bytes, store.low), store.high);
 }
 
-// `rows` times 16 accumulators; store(r, bytes) takes those of a row. Constants of proven forms stay in registers.
-template <Form form, bool plain, class StoreRow>
-__attribute__((always_inline)) static inline void requantize_each(const Group& group, const Store& store,
-                                                                  const int32_t* acc, int rows, StoreRow&& store_row) {
+// The 16 bytes of `first`, then those of `second`.
+static inline __m256i pack(__m256i first, __m256i second, const Store& store) {
+  return _mm256_permute4x64_epi64(pack_fours<false>(first, second, store), 0xd8);
+}
+
+// `rows` times 16 accumulators; store_rows(r, bytes, count) takes those of one row or two as pack_fours() leaves them. Constants
+// of proven forms stay in registers.
+template <Form form, bool plain = false, class StoreRows>
+__attribute__((always_inline)) static inline void requantize_fours(const Group& group, const Store& store,
+                                                                   const int32_t* acc, int rows,
+                                                                   StoreRows&& store_rows) {
+  if constexpr (is_proven(form) && !plain) {
+    if (store.plain) return requantize_fours<form, true>(group, store, acc, rows, store_rows);
+  }
   const Line<form> lower(group, 0), upper(group, 1);
   const auto words = [&](int r) __attribute__((always_inline)) {
     const __m256i acc0 = load32(acc + 16 * r), acc1 = load32(acc + 16 * r + 8);
@@ -301,14 +328,10 @@ __attribute__((always_inline)) static inline void requantize_each(const Group& g
     }
   };
   int r = 0;
-  for (; r + 2 <= rows; r += 2) {
-    const __m256i bytes = pack<plain>(words(r), words(r + 1), store);
-    store_row(r, _mm256_castsi256_si128(bytes));
-    store_row(r + 1, _mm256_extracti128_si256(bytes, 1));
-  }
+  for (; r + 2 <= rows; r += 2) store_rows(r, pack_fours<plain>(words(r), words(r + 1), store), 2);
   if (r < rows) {
     const __m256i last = words(r);
-    store_row(r, _mm256_castsi256_si128(pack<plain>(last, last, store)));
+    store_rows(r, pack_fours<plain>(last, last, store), 1);
   }
 }
 
@@ -323,18 +346,13 @@ __attribute__((always_inline)) static inline void requantize_rows(const Requanti
       requantizer.requantize_scalar(acc + 16 * r, group, bytes);
       store_part(out + r * out_stride, load16(bytes), width);
     }
-  } else if (is_proven(form) && width >= 16) {
-    const auto whole = [&](int r, __m128i bytes)
-                           __attribute__((always_inline)) { store16(out + r * out_stride, bytes); };
-    if (store.plain) {
-      requantize_each<form, true>(group, store, acc, rows, whole);
-    } else {
-      requantize_each<form, false>(group, store, acc, rows, whole);
-    }
   } else {
-    requantize_each<form, false>(group, store, acc, rows, [&](int r, __m128i bytes) __attribute__((always_inline)) {
-      store_part(out + r * out_stride, bytes, width);
-    });
+    const auto store_rows = [&](int r, __m256i fours, int count) __attribute__((always_inline)) {
+      const __m256i bytes = _mm256_permute4x64_epi64(fours, 0xd8);
+      store_part(out + r * out_stride, _mm256_castsi256_si128(bytes), width);
+      if (count == 2) store_part(out + (r + 1) * out_stride, _mm256_extracti128_si256(bytes, 1), width);
+    };
+    requantize_fours<form>(group, store, acc, rows, store_rows);
   }
 }
 
