@@ -374,7 +374,7 @@ void Program::place(const std::vector<bool>& needed) {
 void Program::run(int first, int last, double* seconds) {
   if (first < 0 || last > static_cast<int>(kernels_.size())) throw std::invalid_argument("no such steps");
   Stop& stop = pool_.stop();
-  const ThreadPool::Awake awake(pool_);
+  ThreadPool::Awake awake(pool_);
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = seconds != nullptr ? Clock::now() : Clock::time_point();
   for (int i = first; i < last; ++i) {
@@ -406,6 +406,7 @@ void Program::run(int first, int last, double* seconds) {
       before = now;
     }
   }
+  if (last == static_cast<int>(kernels_.size())) awake.finish();
 }
 
 void Program::spoil(int step) {

@@ -33,10 +33,14 @@ constexpr int kSpinsBeforeYield = 2000;
 constexpr int64_t kSpinsBeforeSleep = 4000;
 // Runs that come in parts may share nothing in some of them.
 constexpr int kMostInVain = 16;
-// Nanoseconds: how often it is looked how far the workers' processors are, and how long one that sleeps is waited for;
-// round trips that take longer are far. On a virtual machine of Zen 5 they take 90 to 110 or 270 to 360, in turns of
-// seconds; small networks take 0.8 of one thread's time in the one state, and twice as much in the other.
-constexpr int64_t kProbeEvery = 20'000'000, kProbeMost = 100'000, kFarTrip = 200;
+// A trial gives each choice some runs, the fastest of which counts.
+constexpr int kTries = 5;
+// How often, in nanoseconds; never so often that trials are more than a fiftieth of the time. The clock is read after
+// some runs only, since the smallest networks take a microsecond.
+constexpr int64_t kTryEvery = 20'000'000, kTryRarely = 50, kTryAtLeast = 10'000'000'000;
+constexpr int kRunsBetween = 16;
+// Nanoseconds that a worker which sleeps is waited for before a trial.
+constexpr int64_t kAnswerWithin = 100'000;
 
 int64_t now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -59,9 +63,19 @@ struct ThreadPool::Workers {
   std::condition_variable awake;
   bool stop = false;  // guarded by `mutex`
   int in_vain = 0;    // how often they have been woken since something was shared
+  // Steps are shared from so many nanoseconds of guessed work on.
+  static constexpr std::array<int64_t, 4> kChoices = {kWorthLeast, 5'000, 20'000, kNever};
+  std::array<int64_t, kChoices.size()> fastest{};
+  int trial = -1;  // how many runs of a trial are done, or -1 outside of one
+  int runs = 0;    // since the clock was read
+  // Of the clock: this run of a trial (0: not yet), the trial, the next one.
+  int64_t began = 0, trial_began = 0, next_trial = 0;
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(threads) { launch(); }
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads), lines_(std::make_unique<Line[]>(static_cast<size_t>(threads / 8 + 1))) {
+  launch();
+}
 
 ThreadPool::~ThreadPool() {
   if (forked()) {
@@ -99,15 +113,17 @@ void ThreadPool::renew_after_fork() {
   static_cast<void>(workers_.release());
   hot_.store(false, std::memory_order_relaxed);
   joined_.store(kClosed, std::memory_order_relaxed);
+  worth_ = kWorthLeast;
   launch();
 }
 
 void ThreadPool::wake() {
   if (threads_ <= 1) return;
   if (forked()) renew_after_fork();
+  if (workers_->trial >= 0 && workers_->began == 0) workers_->began = now();
   // Where no step is worth sharing, workers that spin would only slow down the thread that works.
-  if (workers_->in_vain == kMostInVain && (!asked_ || now() < next_probe_)) return;
-  ++workers_->in_vain;
+  if (worth_ == kNever || (workers_->in_vain == kMostInVain && !asked_)) return;
+  workers_->in_vain = std::min(workers_->in_vain + 1, kMostInVain);
   {
     const std::lock_guard<std::mutex> lock(workers_->mutex);
     hot_.store(true, std::memory_order_release);
@@ -115,43 +131,68 @@ void ThreadPool::wake() {
   workers_->awake.notify_all();
 }
 
-void ThreadPool::rest() {
-  if (threads_ > 1 && asked_ && !forked()) probe();
-  hot_.store(false, std::memory_order_release);
+void ThreadPool::rest() { hot_.store(false, std::memory_order_release); }
+
+void ThreadPool::judge() {
+  if (threads_ <= 1 || !asked_ || forked()) return;
+  Workers& w = *workers_;
+  if (w.trial < 0) {
+    if (++w.runs < kRunsBetween) return;
+    w.runs = 0;
+    if (now() < w.next_trial) return;
+    worth_ = kWorthLeast;
+    wake();
+    if (answered()) {
+      w.trial = 0;
+      w.trial_began = now();
+      w.fastest.fill(kNever);
+    } else {
+      // All processors are busy.
+      worth_ = kNever;
+      w.next_trial = now() + kTryEvery;
+    }
+    return;
+  }
+  const int64_t ended = now();
+  int64_t& fastest = w.fastest[static_cast<size_t>(w.trial / kTries)];
+  fastest = std::min(fastest, ended - w.began);
+  w.began = 0;
+  auto choice = static_cast<size_t>(++w.trial / kTries);
+  if (choice == w.fastest.size()) {
+    // Sharing must be worth a fiftieth.
+    w.fastest.back() -= w.fastest.back() / 50;
+    choice = static_cast<size_t>(std::min_element(w.fastest.begin(), w.fastest.end()) - w.fastest.begin());
+    w.trial = -1;
+    w.next_trial = ended + std::clamp(kTryRarely * (ended - w.trial_began), kTryEvery, kTryAtLeast);
+  }
+  worth_ = Workers::kChoices[choice];
 }
 
-void ThreadPool::probe() {
-  const int64_t began = now();
-  if (began < next_probe_) return;
-  next_probe_ = began + kProbeEvery;
-  asked_ = false;
-  // The first trip may wake somebody; without an answer nothing is known.
-  if (trip() >= kProbeMost) return;
-  std::array<int64_t, 9> trips;
-  for (int64_t& one : trips) one = trip();
-  const auto middle = trips.begin() + trips.size() / 2;
-  std::nth_element(trips.begin(), middle, trips.end());
-  worth_ = *middle > kFarTrip ? kWorthFar : kWorthNear;
-}
-
-int64_t ThreadPool::trip() {
-  const auto workers = static_cast<int64_t>(workers_->threads.size());
-  tasks_ = 0;
-  next_.store(0, std::memory_order_relaxed);
+// Whether all workers are awake, or woken in time.
+bool ThreadPool::answered() {
+  const auto workers = static_cast<int>(workers_->threads.size());
+  open(0);
   joined_.store(0, std::memory_order_release);
   const int64_t began = now();
   round_.fetch_add(1, std::memory_order_release);
-  int64_t took = 0;
-  while (next_.load(std::memory_order_acquire) < workers && took < kProbeMost) relax(), took = now() - began;
+  int worker = 1;
+  while (worker <= workers && now() - began < kAnswerWithin) {
+    if (next(worker).load(std::memory_order_acquire) > 0) {
+      ++worker;
+    } else {
+      relax();
+    }
+  }
   for (int nobody = 0; !joined_.compare_exchange_weak(nobody, kClosed, std::memory_order_acq_rel) && !forked();) {
     nobody = 0;
     relax();
   }
-  return took;
+  return worker > workers;
 }
 
 void ThreadPool::share(int64_t tasks, int threads, Call call, const void* function) {
-  if (threads_ <= 1 || tasks <= 1 || threads <= 1) {
+  asked_ |= threads > 1 && tasks > 1;
+  if (threads_ <= 1 || tasks <= 1 || threads <= 1 || worth_ == kNever) {
     for (int64_t task = 0; task < tasks; ++task) {
       stop_.check();
       call(function, task, 0);
@@ -160,10 +201,9 @@ void ThreadPool::share(int64_t tasks, int threads, Call call, const void* functi
   }
   if (forked()) renew_after_fork();
   workers_->in_vain = 0;
-  tasks_ = tasks;
   call_ = call;
   function_ = function;
-  next_.store(0, std::memory_order_relaxed);
+  open(tasks);
   joined_.store(0, std::memory_order_release);
   round_.fetch_add(1, std::memory_order_release);
   if (!hot_.load(std::memory_order_acquire)) {
@@ -185,6 +225,11 @@ void ThreadPool::share(int64_t tasks, int threads, Call call, const void* functi
   if (stop_.asked()) stop_.check();
 }
 
+void ThreadPool::open(int64_t tasks) {
+  tasks_ = tasks;
+  for (int i = 0; i < threads_; ++i) next(i).store(tasks * i / threads_, std::memory_order_relaxed);
+}
+
 bool ThreadPool::join() {
   int joined = joined_.load(std::memory_order_acquire);
   while (joined != kClosed) {
@@ -195,11 +240,14 @@ bool ThreadPool::join() {
 
 void ThreadPool::drain(int worker) {
   try {
-    for (;;) {
-      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
-      if (task >= tasks_) return;
-      stop_.check(worker);
-      call_(function_, task, worker);
+    for (int i = 0, owner = worker; i < threads_; ++i, owner = owner + 1 == threads_ ? 0 : owner + 1) {
+      const int64_t last = tasks_ * (owner + 1) / threads_;
+      for (;;) {
+        const int64_t task = next(owner).fetch_add(1, std::memory_order_relaxed);
+        if (task >= last) break;
+        stop_.check(worker);
+        call_(function_, task, worker);
+      }
     }
   } catch (const Stopped&) {
     // `share` throws it again when nobody works any more.

@@ -1,8 +1,10 @@
 // A pool of threads that run the tasks of one step together with the calling thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "core/stop.h"
@@ -20,7 +22,7 @@ class ThreadPool {
   int threads() const { return threads_; }
   // How many threads are worth it for a step of about this many nanoseconds. One caller at a time.
   int threads_for(int64_t nanoseconds) {
-    asked_ |= nanoseconds >= kWorthNear;
+    asked_ |= nanoseconds >= kWorthLeast;
     return nanoseconds < worth_ ? 1 : threads_;
   }
   // What ends a run early; `parallel` looks at it before each task.
@@ -28,7 +30,9 @@ class ThreadPool {
 
   // function(task, worker) for every task in [0, tasks), worker in [0, threads()). Returns when all are done, or throws
   // Stopped when no task runs any more. Tasks may throw Stopped and nothing else.
-  // Tasks are handed out in ascending order, so the first ones should be the largest. One caller at a time.
+  // Each thread has a share of its own, one after the other as the tasks are, so that what a thread has written in one
+  // step is mostly what it reads in the next; in each share tasks begin in ascending order, so the first ones should be
+  // the largest. Who has done his share takes from the others'. One caller at a time.
   template <class Function>
   void parallel(int64_t tasks, const Function& function) {
     parallel(tasks, threads(), function);
@@ -47,6 +51,8 @@ class ThreadPool {
   class Awake {
    public:
     explicit Awake(ThreadPool& pool) : pool_(pool) { pool_.wake(); }
+    // A run of a program ends here. It began with the first of these after the end of the one before.
+    void finish() { pool_.judge(); }
     ~Awake() { pool_.rest(); }
     Awake(const Awake&) = delete;
     Awake& operator=(const Awake&) = delete;
@@ -58,8 +64,8 @@ class ThreadPool {
  private:
   using Call = void (*)(const void* function, int64_t task, int worker);
   static constexpr int kClosed = -1;
-  // Nanoseconds of work that are worth handing out: where the processors are near to each other, and where they are not.
-  static constexpr int64_t kWorthNear = 800, kWorthFar = 10000;
+  // Nanoseconds of work that are worth handing out, at the least, and where nothing is.
+  static constexpr int64_t kWorthLeast = 800, kNever = std::numeric_limits<int64_t>::max();
 
   struct Workers;
 
@@ -69,11 +75,13 @@ class ThreadPool {
   // Threads do not survive a fork, and locks may be held for ever in the child: it gets new ones.
   void renew_after_fork();
   bool forked() const;
-  // How far the processors are from each other changes while a process runs, under a hypervisor above all.
-  void probe();
-  int64_t trip();
+  // What is worth handing out depends on how far the processors are from each other, which changes while a process runs
+  // (under a hypervisor above all), and on the network: so whole runs are timed. Results never depend on it.
+  void judge();
+  bool answered();
   void share(int64_t tasks, int threads, Call call, const void* function);
   void work(Workers& workers, int worker);
+  void open(int64_t tasks);
   void drain(int worker);
   bool join();
 
@@ -82,12 +90,18 @@ class ThreadPool {
   std::unique_ptr<Workers> workers_;  // null when there are none
   Stop stop_;
   // Of the calling thread.
-  int64_t worth_ = kWorthNear, next_probe_ = 0;  // nanoseconds, the latter of the steady clock
-  bool asked_ = false;                           // whether the answer of `threads_for` may have rested on `worth_`
-  std::atomic<bool> hot_{false};                 // workers spin while it is set
-  std::atomic<uint64_t> round_{0};               // one per `share`
-  std::atomic<int64_t> next_{0};
-  std::atomic<int> joined_{kClosed};  // workers inside the open round
+  int64_t worth_ = kWorthLeast;
+  bool asked_ = false;  // whether a run may depend on `worth_`
+  // The next task of each thread's share; all of few threads in one line, which travels once.
+  struct alignas(64) Line {
+    std::array<std::atomic<int64_t>, 8> next{};
+  };
+  std::atomic<int64_t>& next(int worker) { return lines_[worker / 8].next[worker % 8]; }
+  std::unique_ptr<Line[]> lines_;
+  // What workers look at, in one line.
+  alignas(64) std::atomic<bool> hot_{false};  // workers spin while it is set
+  std::atomic<uint64_t> round_{0};            // one per `share`
+  std::atomic<int> joined_{kClosed};          // workers inside the open round
   int64_t tasks_ = 0;
   Call call_ = nullptr;
   const void* function_ = nullptr;

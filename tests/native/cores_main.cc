@@ -688,6 +688,16 @@ bool check_pool(int threads) {
     right = right && std::all_of(done.begin(), done.end(), [](int n) { return n == 1; });
   }
   awake.reset();
+  // Whole runs, which the pool times in order to choose how to share: a trial of all choices is among these.
+  for (int run = 0; run < 100; ++run) {
+    ThreadPool::Awake whole(pool);
+    for (const int64_t work : {0, 1'000, 10'000, 100'000}) {
+      std::vector<int> done(17, 0);
+      pool.parallel(17, pool.threads_for(work), [&](int64_t task, int) { ++done[task]; });
+      right = right && std::all_of(done.begin(), done.end(), [](int n) { return n == 1; });
+    }
+    whole.finish();
+  }
   std::printf("%s pool of %d threads\n", right ? "ok  " : "FAIL", threads);
   return right;
 }
