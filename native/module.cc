@@ -150,7 +150,7 @@ class Buffer {
       case 'q': return view_.itemsize == 8 ? Type::s64 : Type::s32;
       case 'L':
       case 'Q': return view_.itemsize == 8 ? Type::u64 : Type::u32;
-      case 'e': return Type::bytes2;  // binary16; bfloat16 has no letter
+      case 'e': return Type::f16;  // binary16; bfloat16 has no letter
       case 'f': return Type::f32;
       case 'd': return Type::f64;
       default: return Type::other;
@@ -287,12 +287,15 @@ ProgramStep read_step(nb::handle row, Keep& keep) {
     const auto name = read_text(key);
     std::vector<int64_t> list;
     int64_t integer = 0;
+    uint64_t large = 0;
     if (nb::isinstance<nb::str>(value)) {
       step.texts[name] = read_text(value);
     } else if (nb::isinstance<nb::float_>(value)) {
       step.reals[name] = nb::cast<double>(value);
     } else if (nb::try_cast(value, integer)) {
       step.integers[name] = {integer};
+    } else if (nb::try_cast(value, large)) {
+      step.texts[name] = std::to_string(large);
     } else if (try_integers(value, list)) {
       step.integers[name] = list;
     }

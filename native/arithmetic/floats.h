@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -29,6 +30,18 @@ template <class Real>
 inline int32_t round_away_to_s32(Real x) {
   const Real half_below = std::is_same<Real, float>::value ? Real(0x1.fffffep-2f) : Real(0x1.fffffffffffffp-2);
   return truncate_to_s32(x + std::copysign(half_below, x));
+}
+
+// a + b rounded to odd: an inexact sum becomes the one of its two neighbours whose last bit is 1.
+inline double add_to_odd(double a, double b) {
+  const double total = a + b, back = total - a, lost = (a - (total - back)) + (b - back);
+  int64_t bits;
+  std::memcpy(&bits, &total, sizeof bits);
+  if (lost == 0 || !std::isfinite(total) || (bits & 1) != 0) return total;
+  bits += (lost > 0) == (total > 0) ? 1 : -1;
+  double result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
 }
 
 }  // namespace bittrue::arithmetic

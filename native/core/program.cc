@@ -124,7 +124,7 @@ bool constant_nan(const ProgramStep& step, const std::vector<TensorSpec>& tensor
 
 // Whether all steps bear that values of a type change while they run. Integers may be places, which a kernel checks before
 // it uses them.
-bool bears_changes(Type type) { return type == Type::f32 || type == Type::f64 || type == Type::bytes2; }
+bool bears_changes(Type type) { return type == Type::f32 || type == Type::f64 || is_half(type); }
 
 // What became of a step.
 struct Made {

@@ -56,7 +56,7 @@ struct Step {
   std::map<std::string, std::string> rules;
   std::map<std::string, std::vector<int64_t>> integers;
   std::map<std::string, double> reals;
-  std::map<std::string, std::string> texts;
+  std::map<std::string, std::string> texts;  // integers of 2^63 and more, too
   std::map<std::string, Array> arrays;
   std::vector<const Operand*> inputs;  // null where absent
   std::vector<const Operand*> outputs;

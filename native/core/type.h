@@ -19,10 +19,20 @@ enum class Type : uint8_t {
   f32,
   f64,
   boolean,
-  bytes1,
-  bytes2,
-  bytes8,
-  bytes16,
+  u2,
+  u4,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f8e8m0,
+  f6e2m3,
+  f6e3m2,
+  f4e2m1,
+  f16,
+  bf16,
+  c64,
+  c128,
   other
 };
 
@@ -36,5 +46,8 @@ int type_bytes(Type type);
 inline int flip_of(Type type) { return type == Type::s8 ? 128 : 0; }
 
 inline bool is_8bit(Type type) { return type == Type::s8 || type == Type::u8; }
+
+// Real numbers of 16 bits.
+inline bool is_half(Type type) { return type == Type::f16 || type == Type::bf16; }
 
 }  // namespace bittrue

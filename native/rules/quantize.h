@@ -7,6 +7,7 @@
 
 #include "arithmetic/fixed_point.h"
 #include "arithmetic/floats.h"
+#include "rules/quotient.h"
 
 namespace bittrue::rules {
 
@@ -115,6 +116,22 @@ inline float binary32_fused_multiply_add(int64_t q, float scale, float addend) {
 // The difference is modulo 2^32.
 inline float binary32_multiply(int32_t q, float scale, int32_t zero_point) {
   return static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(q) - static_cast<uint32_t>(zero_point))) * scale;
+}
+
+// The same of what may be no integer: infinities stay.
+inline double binary32_multiply_any(double q, float scale, double zero_point) {
+  double difference = q - zero_point;
+  const double around = std::floor(difference * 0x1p-32 + 0.5);
+  if (around != 0) difference = std::isinf(around) ? around : difference - around * 0x1p32;
+  const auto first = static_cast<float>(difference);
+  return with_known_nan(first * scale, first, scale);
+}
+
+// The exact product, rounded to odd in binary64. `scale` has 24 bits.
+inline double exact_multiply_odd(double q, double scale, double zero_point) {
+  const double difference = q - zero_point, high = static_cast<float>(difference);
+  const double low = std::isinf(high) ? 0 : difference - high, product = high * scale;
+  return with_known_nan(low == 0 ? product : arithmetic::add_to_odd(product, low * scale), difference, scale);
 }
 
 inline float binary64_multiply(int64_t q, double scale, int64_t zero_point) {

@@ -73,7 +73,7 @@ def test_quantization(request: pytest.FixtureRequest) -> None:
             # Shapes that do not fit: its errors are NumPy's.
             continue
         answer = lambda found=theirs: found  # noqa: E731
-        checks.add(content, feeds, numerics="onnx", expected=answer, native=False, may_refuse=SHAPES)
+        checks.add(content, feeds, numerics="onnx", expected=answer, may_refuse=SHAPES)
     assert checks.outcomes.count("equal") > total / 2
 
 
@@ -101,5 +101,5 @@ def test_dequantization(request: pytest.FixtureRequest) -> None:
             # Shapes that do not fit: its errors are NumPy's.
             continue
         answer = lambda found=theirs: found  # noqa: E731
-        checks.add(content, feeds, numerics="onnx", expected=answer, native=False, may_refuse=SHAPES)
+        checks.add(content, feeds, numerics="onnx", expected=answer, may_refuse=SHAPES)
     assert checks.outcomes.count("equal") > total / 2

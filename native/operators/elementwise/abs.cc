@@ -31,7 +31,7 @@ T wrapping_abs(T q) {
 std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
-    if (from == Type::bytes8 && step.output().type == Type::f32) return make_map<Complex, float>(step, modulus);
+    if (from == Type::c64 && step.output().type == Type::f32) return make_map<Complex, float>(step, modulus);
     if (from != step.output().type) return nullptr;
     if (from == Type::f32) return make_map<float, float>(step, [](float x) { return std::fabs(x); });
     if (from == Type::f64) return make_map<double, double>(step, [](double x) { return std::fabs(x); });

@@ -7,7 +7,7 @@ namespace bittrue {
 namespace {
 
 std::unique_ptr<Kernel> make_complex_part(const Step& step, const CoreSet&) {
-  require(step.input(0).type == Type::bytes8 && step.output().type == Type::f32, "no native kernel for these types");
+  require(step.input(0).type == Type::c64 && step.output().type == Type::f32, "no native kernel for these types");
   if (step.text("part") == "real") return make_map<Complex, float>(step, [](Complex z) { return z.real; });
   require(step.text("part") == "imaginary", "no part of this name");
   return make_map<Complex, float>(step, [](Complex z) { return z.imaginary; });

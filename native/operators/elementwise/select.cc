@@ -167,8 +167,7 @@ std::unique_ptr<Kernel> make_copying(const Step& step) {
   Unsigned zeros = Unsigned::none;
   if (step.rules.count("choice") != 0) {
     require(step.rule("choice") == "one_unless_zero", "no native rule for this slot");
-    require(out.type == Type::f32 || out.type == Type::f64 || out.type == Type::bytes2,
-            "zeros with signs are real numbers");
+    require(out.type == Type::f32 || out.type == Type::f64 || is_half(out.type), "zeros with signs are real numbers");
     zeros = step.integer("exchanged", 0, 1) != 0 ? Unsigned::other : Unsigned::chosen;
   }
   switch (type_bytes(out.type)) {

@@ -95,14 +95,25 @@ std::unique_ptr<Kernel> make_real_sign(const Step& step, Bits infinity, Bits one
   });
 }
 
+template <class T>
+std::unique_ptr<Kernel> make_integer_sign(const Step& step) {
+  return make_map<T, T>(step, [](T q) { return static_cast<T>((q > 0 ? 1 : 0) - (q < 0 ? 1 : 0)); });
+}
+
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
-  if (type == Type::s32) return make_integer_map(step, cores, [](int64_t q) { return int64_t{q > 0} - (q < 0); });
+  if (type == Type::s32 || type == Type::s16 || is_byte(type)) {
+    return make_integer_map(step, cores, [](int64_t q) { return int64_t{q > 0} - (q < 0); });
+  }
+  if (type == Type::s64) return make_integer_sign<int64_t>(step);
+  if (type == Type::u64) return make_integer_sign<uint64_t>(step);
+  if (type == Type::u32) return make_integer_sign<uint32_t>(step);
+  if (type == Type::u16) return make_integer_sign<uint16_t>(step);
   if (type == Type::f32) return make_real_sign<uint32_t>(step, 0x7f800000, 0x3f800000, true);
   if (type == Type::f64) return make_real_sign<uint64_t>(step, 0x7ff0000000000000, 0x3ff0000000000000, true);
-  if (type != Type::bytes2) return nullptr;
-  const bool half = step.text("type") == "f16";
+  if (!is_half(type)) return nullptr;
+  const bool half = type == Type::f16;
   return make_real_sign<uint16_t>(step, half ? 0x7c00 : 0x7f80, half ? 0x3c00 : 0x3f80, false);
 }
 

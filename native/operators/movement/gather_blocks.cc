@@ -23,7 +23,7 @@ class GatherBlocks final : public Kernel {
     require(step.integer("floats", 0, 1) == 0, "no native kernel for these types");
     require(scales.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
     // Unsigned numbers of 4 bits are bytes.
-    require(data.type == Type::u8 || (bits_ == 8 && (data.type == Type::s4 || data.type == Type::bytes1)),
+    require(data.type == Type::u8 || (bits_ == 8 && (data.type == Type::s4 || data.type == Type::u4)),
             "no native kernel for these types");
     signed_ = data.type == Type::s4;
     wide_ = positions.type == Type::s64;

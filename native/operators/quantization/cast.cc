@@ -4,6 +4,7 @@
 #include "arithmetic/narrow_float.h"
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
+#include "operators/quantization/any_cast.h"
 
 namespace bittrue {
 namespace {
@@ -246,7 +247,8 @@ std::unique_ptr<Kernel> make(const Step& step, const CoreSet& cores, ByRule rule
     return std::make_unique<CastHalves>(step, cores);
   }
   const Row row = row_between(step, rule);
-  return row != nullptr ? std::make_unique<Cast>(step, row) : nullptr;
+  if (row == nullptr) return make_any_cast(step);
+  return std::make_unique<Cast>(step, row);
 }
 
 std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet& cores) {
@@ -277,10 +279,12 @@ std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
             }));
   }
   // Conversions from integers have no rule.
-  const bool limited = step.rules.size() == 1 && step.rule("cast") == "truncate_limited_low_bits";
-  require(step.rules.empty() || limited || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
-          "no native rule for this slot");
-  return make(step, cores, limited ? ByRule::limited : ByRule::low_bits);
+  if (step.rules.empty()) return make(step, cores, ByRule::low_bits);
+  const auto only = [&](const char* rule) {
+    return step.rules.size() == 1 && step.rules.count("cast") != 0 && step.rule("cast") == rule;
+  };
+  if (only("truncate_low_bits")) return make(step, cores, ByRule::low_bits);
+  return only("truncate_limited_low_bits") ? make(step, cores, ByRule::limited) : make_any_cast(step);
 }
 
 BITTRUE_OPERATOR(cast, make_cast)

@@ -12,6 +12,9 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores);
 // Scales and zero points are operands.
 std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step);
+// The same for all types and rules.
+std::unique_ptr<Kernel> make_any_quantize(const Step& step);
+std::unique_ptr<Kernel> make_any_dequantize(const Step& step);
 
 // Quantized values are real numbers, with parameters in turn along an axis.
 std::unique_ptr<Kernel> make_quantize_in_reals(const Step& step);

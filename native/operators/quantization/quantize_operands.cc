@@ -7,51 +7,29 @@
 
 #include "arithmetic/narrow_float.h"
 #include "core/share.h"
+#include "operators/core/any_type.h"
 #include "operators/core/registry.h"
 #include "operators/quantization/dynamic_scale.h"
 #include "operators/quantization/quantize.h"
+#include "operators/quantization/slices.h"
 #include "rules/levels.h"
 #include "rules/quantize.h"
 
 namespace bittrue {
 namespace {
 
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kBlock = SliceWalk::kBlock;
 
-// Rows of neighbours that share a scale, or have consecutive ones where `apart`.
-struct Slices {
-  int64_t rows = 1, length = 1, per_axis = 1;  // rows of one position of the axes before the scales' one
-  int64_t dimension = 1, block = 1, inner = 1;
-  bool apart = false, blocked = false;
+// Slices with scales of binary32 and zero points of integers.
+struct Slices : SliceWalk {
   // The plan's; late ones are operands, whose zero points have the type `points`.
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
   bool late = false, has_points = false, zero_only = false;
   Type points = Type::other;
-  int64_t count = 1;
 
   // `stored`: the type of the integers.
-  Slices(const Step& step, Type stored) : late(step.integer("late", 0, 1) != 0), points(stored) {
-    const Operand& in = step.input(0);
-    require(in.elements == step.output().elements && in.dense() && step.output().dense(), "both sides must be dense");
-    const int64_t axis = step.integer("axis", -1, in.rank() - 1);
-    int64_t outer = 1;
-    block = step.integer("block_size", 0, int64_t{1} << 40);
-    blocked = block > 0;
-    inner = in.elements;
-    if (axis >= 0) {
-      dimension = in.shape[axis];
-      inner = 1;
-      for (int64_t i = 0; i < axis; ++i) outer *= in.shape[i];
-      for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
-    }
-    if (!blocked) block = 1;
-    const int64_t blocks = (dimension + block - 1) / block;
-    count = blocked ? outer * blocks * inner : dimension;
-    apart = axis >= 0 && (blocked ? inner > 1 : inner == 1);
-    per_axis = apart && !blocked ? 1 : apart || !blocked ? dimension : blocks;
-    rows = outer * per_axis;
-    length = !apart && blocked ? block : apart && !blocked ? dimension : inner;
+  Slices(const Step& step, Type stored) : SliceWalk(step), late(step.integer("late", 0, 1) != 0), points(stored) {
     if (late) {
       read_operands(step);
       return;
@@ -81,41 +59,7 @@ struct Slices {
     return found;
   }
 
-  // body(first element, its scale, count) for stretches of one scale, or of consecutive ones where `apart`.
-  template <class Body>
-  void run(ThreadPool& pool, const Body& body) const {
-    each(
-        pool,
-        [](const void* f, int64_t first, int64_t scale, int64_t elements) {
-          (*static_cast<const Body*>(f))(first, scale, elements);
-        },
-        &body);
-  }
-
  private:
-  using Call = void (*)(const void* body, int64_t first, int64_t scale, int64_t elements);
-  void each(ThreadPool& pool, Call call, const void* body) const {
-    const int64_t per_row = (length + kBlock - 1) / kBlock, tasks = rows * per_row;
-    // Many short rows go together.
-    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, length));
-    const int threads = rows * length < 4 * kBlock ? 1 : pool.threads();
-    pool.parallel((tasks + together - 1) / together, threads, [&](int64_t group, int) {
-      const int64_t last = std::min(tasks, (group + 1) * together);
-      for (int64_t i = group * together; i < last; ++i) {
-        const int64_t row = i / per_row, place = row % per_axis, from = i % per_row * kBlock;
-        int64_t first = row * length, scale = place, left = length;
-        if (apart) {
-          scale = blocked ? (row / per_axis * ((dimension + block - 1) / block) + place / block) * inner : 0;
-        } else if (blocked) {
-          first = row / per_axis * dimension + place * block;
-          scale = row;
-          left = std::min(block, dimension - place * block);
-        }
-        if (from < left) call(body, first + from, apart ? scale + from : scale, std::min(kBlock, left - from));
-      }
-    });
-  }
-
   void read_operands(const Step& step) {
     const Operand& given = step.input(1);
     require(given.type == Type::f32 && given.dense() && given.elements == count, "one scale per slice is needed");
@@ -126,9 +70,7 @@ struct Slices {
     if (!has_points) return;
     const Operand& own = step.input(2);
     require(own.type == points && own.dense() && own.elements == count, "one zero point per slice is needed");
-    require(is_8bit(points) || points == Type::s16 || points == Type::u16 || points == Type::s4 || points == Type::s2 ||
-                points == Type::s32,
-            "no native kernel for these types");
+    require(is_integer(points), "no native kernel for these types");
   }
 
   int32_t point(const uint8_t* from, int64_t i) const {
@@ -160,16 +102,13 @@ class QuantizeByOperands final : public Kernel {
  public:
   QuantizeByOperands(const Step& step, const CoreSet& cores)
       : slices_(step, step.output().type),
-        halves_(step.texts.count("source") != 0),
+        halves_(step.input(0).type == Type::f16),
         wraps_(step.rule("to_integer") == "even_wrap"),
         quantize_(cores.quantize_reals()),
         widen_(cores.widen_halves()) {
     require(step.rule("quotient") == "binary32" && (wraps_ || step.rule("to_integer") == "clamp_even") &&
                 step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
             "no native rule for these slots");
-    require(
-        halves_ ? step.text("source") == "f16" && step.input(0).type == Type::bytes2 : step.input(0).type == Type::f32,
-        "no native kernel for these types");
     low_ = static_cast<int32_t>(step.integer("low", -65536, 65536));
     high_ = static_cast<int32_t>(step.integer("high", -65536, 65536));
     flip_ = flip_of(step.output().type);
@@ -250,16 +189,11 @@ class DequantizeByOperands final : public Kernel {
         item_(static_cast<int64_t>(item)),
         flip_(flip_of(step.input(0).type)),
         row_(row),
-        halves_(step.text("dtype") == "f16") {
+        halves_(step.output().type == Type::f16) {
     if (halves_ && step.rule("narrow") == "even_saturate") {
       most_ = 65504;  // the largest finite one
     } else {
       require(!halves_ || step.rule("narrow") == "even_overflow", "no native rule for this slot");
-    }
-    require(halves_ || step.text("dtype") == "f32", "no native kernel for these types");
-    for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
-    for (const int32_t zero_point : slices_.zero_points) {
-      require(item < 4 || zero_point == 0, "differences may leave 32 bits");
     }
     slices_.zero_only = slices_.zero_only || item == 4;
   }
@@ -347,10 +281,11 @@ class InReals final : public Kernel {
 // The extremes of all numbers first; NaN, whose place would matter, is left to the reference.
 class DynamicQuantizeLinear final : public Kernel {
  public:
-  DynamicQuantizeLinear(const Step& step, const CoreSet& cores) : quantize_(cores.quantize_reals()) {
+  DynamicQuantizeLinear(const Step& step, const CoreSet& cores)
+      : quantize_(cores.quantize_reals()), refuses_(step.rule("dynamic_range") == "binary32_over_255") {
     const Operand &in = step.input(0), &out = step.output();
-    require(step.rule("dynamic_range") == "binary32_over_255_by_eights" && step.rule("quotient") == "binary32" &&
-                step.rule("to_integer") == "clamp_even",
+    require((refuses_ || step.rule("dynamic_range") == "binary32_over_255_by_eights") &&
+                step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even",
             "no native rule for these slots");
     require(in.type == Type::f32 && out.type == Type::u8 && step.output(1).type == Type::f32 &&
                 step.output(2).type == Type::u8 && step.output(1).elements == 1 && step.output(2).elements == 1 &&
@@ -375,6 +310,7 @@ class DynamicQuantizeLinear final : public Kernel {
     }
     if (all.missing) throw Undefined();
     const DynamicScale to = dynamic_scale(all);
+    if (refuses_ && (all.low == all.high || !std::isfinite(to.scale) || to.scale == 0)) throw Undefined();
     std::memcpy(run.outputs[1], &to.scale, sizeof to.scale);
     run.outputs[2][0] = static_cast<uint8_t>(to.zero_point);
     const QuantizeSpec spec = all_bytes(to);
@@ -389,19 +325,28 @@ class DynamicQuantizeLinear final : public Kernel {
   int64_t tasks() const { return (elements_ + kTask - 1) / kTask; }
 
   QuantizeReals quantize_;
+  bool refuses_;  // what has no scale by the specification
   int64_t elements_ = 0;
 };
 
 }  // namespace
 
+// Whether scales are binary32: the plan's, or this run's.
+static bool has_single_scales(const Step& step) {
+  return step.has_array("scales") ? step.array("scales").type == Type::f32 : step.input(1).type == Type::f32;
+}
+
 std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores) {
-  switch (step.output().type) {
-    case Type::s8:
-    case Type::u8: return std::make_unique<QuantizeByOperands<uint8_t>>(step, cores);
-    case Type::s16: return std::make_unique<QuantizeByOperands<int16_t>>(step, cores);
-    case Type::u16: return std::make_unique<QuantizeByOperands<uint16_t>>(step, cores);
-    default: return nullptr;
+  const Type from = step.input(0).type, to = step.output().type;
+  const bool words = to == Type::s16 || to == Type::u16;
+  if ((!words && !is_8bit(to)) || (from != Type::f32 && from != Type::f16) || step.rule("quotient") != "binary32" ||
+      step.rules.count("to_integer_tail") != 0 || step.rule("to_integer") == "away_sum_clamp" ||
+      !has_single_scales(step)) {
+    return make_any_quantize(step);
   }
+  if (!words) return std::make_unique<QuantizeByOperands<uint8_t>>(step, cores);
+  if (to == Type::s16) return std::make_unique<QuantizeByOperands<int16_t>>(step, cores);
+  return std::make_unique<QuantizeByOperands<uint16_t>>(step, cores);
 }
 
 template <class In>
@@ -409,21 +354,38 @@ static std::unique_ptr<Kernel> dequantize_from(const Step& step) {
   return std::make_unique<DequantizeByOperands>(step, sizeof(In), dequantize_row<In>);
 }
 
+// Whether products are those of binary32, of numbers that are finite and differences that 32 bits hold.
+static bool multiplies_singles(const Step& step) {
+  const bool words = step.input(0).type == Type::s32, halves = step.output().type == Type::f16;
+  // An exact product of differences of 17 bits is rounded once, and so is that of binary32.
+  const bool exact = step.rule("dequantize") == "exact_multiply_odd";
+  if (exact ? words || halves : step.rule("dequantize") != "binary32_multiply") return false;
+  if (!has_single_scales(step) || (!halves && step.output().type != Type::f32)) return false;
+  if (!halves && step.rule("narrow") != "even_overflow") return false;
+  if (!step.has_array("scales")) {
+    const bool same = !step.has_input(2) || step.input(2).type == step.input(0).type;
+    return same && step.rule("zero_points") != "ignored";
+  }
+  const Array &scales = step.array("scales"), &points = step.array("zero_points");
+  for (int64_t i = 0; i < scales.count; ++i) {
+    if (!std::isfinite(scales.real(i)) || (words && points.integer(i) != 0)) return false;
+  }
+  return true;
+}
+
 std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
-  if (step.rule("dequantize") != "binary32_multiply") return nullptr;
+  if (!is_integer(step.input(0).type) || !multiplies_singles(step)) return make_any_dequantize(step);
   switch (step.input(0).type) {
     case Type::s8:
-    case Type::u8: return dequantize_from<uint8_t>(step);
+    case Type::u8:
+    case Type::u4:
+    case Type::u2: return dequantize_from<uint8_t>(step);
     case Type::s2:
     case Type::s4: return dequantize_from<int8_t>(step);
-    // Floats of 8 bits and fewer, too; these have no zero points but 0.
-    case Type::bytes1:
-      require(step.has_array("zero_points"), "scales are computed");
-      return step.rule("zero_points") == "used" ? dequantize_from<uint8_t>(step) : nullptr;
     case Type::s16: return dequantize_from<int16_t>(step);
     case Type::u16: return dequantize_from<uint16_t>(step);
     case Type::s32: return dequantize_from<int32_t>(step);
-    default: return nullptr;
+    default: return make_any_dequantize(step);
   }
 }
 

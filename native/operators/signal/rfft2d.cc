@@ -18,7 +18,7 @@ class RealMatrices final : public Kernel {
   explicit RealMatrices(const Step& step)
       : height_(length(step, "height")), width_(length(step, "width")), along_(width_ / 2), down_(height_) {
     const Operand &x = step.input(0), &out = step.output();
-    require(x.type == Type::f32 && out.type == Type::bytes8 && x.dense() && out.dense() && x.rank() >= 2,
+    require(x.type == Type::f32 && out.type == Type::c64 && x.dense() && out.dense() && x.rank() >= 2,
             "no native kernel for these types");
     given_height_ = x.shape[x.rank() - 2], given_width_ = x.shape[x.rank() - 1];
     for (int i = 0; i + 2 < x.rank(); ++i) matrices_ *= x.shape[i];

@@ -31,7 +31,7 @@ _LANES = {
 
 
 def lower(call: Call) -> Lowered:
-    """The two types, and how scales are rounded."""
+    """The two types, how scales are rounded, and how many elements vectors take at once."""
     source, target = call.input(0), call.output
     parameters: dict[str, Attribute] = {"from": source.dtype, "to": target.dtype}
     if target.dtype == "f8e8m0":
@@ -41,6 +41,8 @@ def lower(call: Call) -> Lowered:
         parameters.update(round_mode=rounding, saturate=bool(call.attribute("saturate")))
     if target.dtype == "bf16" and source.dtype == "f32" and call.node.attributes.get("one_nan"):
         parameters["one_nan"] = True
+    if "cast_tail" in call.rules:
+        parameters["lanes"] = _LANES[source.dtype, target.type.bits]
     return Lowered(parameters, scratch=16 * source.size)
 
 
@@ -52,8 +54,7 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
             # Stored wider than it is: the low bits, with their sign.
             return blockwise(lambda block: (body(block, low, high) - low & high - low) + low, [x], target.numpy, real)
         return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
-    lanes = _LANES[step["from"], target.bits]
-    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // lanes * lanes
+    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // step["lanes"] * step["lanes"]
     return in_lanes(
         lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
     )

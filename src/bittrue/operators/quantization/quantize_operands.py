@@ -6,7 +6,6 @@ to 8 bits. Attributes: `axis`, `block_size`, `saturate`, `precision` and `domain
 A step has the arrays `scales` (f32; f64 for integer scales) and `zero_points` (s64; f32 for float outputs), one element
 each per tensor, one per slice of parameter `axis` per axis (`axis` is -1 per tensor), or blocked in their own shape
 (`block_size` is 0 otherwise). Parameters `low` and `high` are the ends of an integer output type, `dtype` is its name.
-Parameter `source` is "f16" where x is.
 With parameter `late` both arrays are made while running. Rules: `quotient` divides; then either `to_integer` rounds,
 adds the zero point and limits (`to_integer_tail` for elements that share no pair with a neighbour of their own scale,
 see `granularity.split_pairs`), or `narrow` rounds to a float. A plain 8-bit step has binary32, clamp_even and no tail.
@@ -40,11 +39,10 @@ def lower(call: Call) -> Lowered:
     axis, block = granularity(call)
     output = data_type(call.output.dtype)
     ends = {"low": output.minimum, "high": output.maximum} if output.is_integer else {}
-    source = {"source": "f16"} if call.input(0).dtype == "f16" else {}
     parameters, arrays = prepare_now(
         call,
         (1, 2),
-        {"axis": axis, "block_size": block, "dtype": output.name, "zero_point": call.has(2), **ends, **source},
+        {"axis": axis, "block_size": block, "dtype": output.name, "zero_point": call.has(2), **ends},
         prepare,
     )
     return Lowered(parameters, arrays, scratch=24 * call.output.size if block else 0)
