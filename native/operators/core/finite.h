@@ -17,6 +17,16 @@ inline bool all_finite(const float* numbers, int64_t count) {
   return odd >> 31 == 0;
 }
 
+inline bool all_finite(const double* numbers, int64_t count) {
+  uint64_t odd = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits;
+    std::memcpy(&bits, numbers + i, sizeof bits);
+    odd |= (bits & 0x7FF0000000000000u) + 0x0010000000000000u;
+  }
+  return odd >> 63 == 0;
+}
+
 // to[i] = from[i] + addend, which may be in place; whether all of them are finite.
 inline bool add_to_all(const float* from, float addend, int64_t count, float* to) {
   uint32_t odd = 0;

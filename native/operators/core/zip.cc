@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "operators/core/any_type.h"
+#include "operators/core/integer_pairs.h"
 #include "rules/plain_range.h"
 
 namespace bittrue {
@@ -27,6 +29,11 @@ class PairKernel final : public CheckedBlockKernel {
       limited_ = !(low_ == -kEnd && high_ == kEnd);
     } else {
       constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+      if (step.input(0).type == Type::u64) {
+        require(step.integer("low") == 0 && step.text("high") == std::to_string(std::numeric_limits<uint64_t>::max()),
+                "there are limits");
+        return;
+      }
       least_ = step.integer("low", kLow, kHigh), most_ = step.integer("high", kLow, kHigh);
       const int bits = 8 * type_bytes(step.input(0).type);
       const bool plain = step.input(0).type == Type::u8 || unsigned_;
@@ -80,6 +87,17 @@ class PairKernel final : public CheckedBlockKernel {
   int64_t least_ = 0, most_ = 0;
 };
 
+// Types that cores do not add and multiply, modulo their range.
+std::unique_ptr<Kernel> make_wrapping_pairs(const Step& step, PairLoop::Operation operation) {
+  rules::Ends ends{};
+  require(operation <= PairLoop::product && ends_of(step.input(0).type, ends) && step.integer("low") == ends.minimum &&
+              step.integer("high") == static_cast<int64_t>(ends.maximum),
+          "no native kernel for these types");
+  return make_integer_zip(step, [operation](int64_t a, int64_t b, bool*) {
+    return operation == PairLoop::sum ? a + b : operation == PairLoop::difference ? a - b : a * b;
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_pair_loop(const Step& step, const CoreSet& cores, PairLoop::Operation operation,
@@ -90,8 +108,9 @@ std::unique_ptr<Kernel> make_pair_loop(const Step& step, const CoreSet& cores, P
   PairLoop loop;
   loop.operation = operation;
   switch (type) {
+    case Type::u16: return computes ? make_wrapping_pairs(step, operation) : nullptr;
     case Type::s8:  // stored unsigned, which keeps the order
-      if (computes) return nullptr;
+      if (computes) return make_wrapping_pairs(step, operation);
       [[fallthrough]];
     case Type::u8: loop.number = PairLoop::u8; break;
     case Type::s16: loop.number = PairLoop::s16; break;
@@ -99,6 +118,9 @@ std::unique_ptr<Kernel> make_pair_loop(const Step& step, const CoreSet& cores, P
       if (!computes) return nullptr;
       [[fallthrough]];
     case Type::s32: loop.number = PairLoop::s32; break;
+    case Type::u64:
+      if (operation > PairLoop::product) return nullptr;
+      [[fallthrough]];
     case Type::s64: loop.number = PairLoop::s64; break;
     case Type::f32: loop.number = PairLoop::f32; break;
     case Type::f64: loop.number = PairLoop::f64; break;

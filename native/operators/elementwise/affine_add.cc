@@ -106,18 +106,21 @@ class ScaledSum final : public Kernel {
 };
 
 // Real numbers that broadcast together, one operand after the other, times the reciprocal of the divisor.
+template <class T>
 class RealSumOfMany final : public Kernel {
  public:
   RealSumOfMany(const Step& step, const CoreSet& cores) : core_(cores.pair_loop()) {
-    require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
+    require(step.rule("real_sum") == (kWide ? "binary64_packets_2" : "binary32_packets_4"),
+            "no native rule for this slot");
     const Operand& out = step.output();
-    require(out.type == Type::f32 && out.dense() && step.inputs.size() >= 2, "no native kernel for these operands");
+    constexpr Type kType = kWide ? Type::f64 : Type::f32;
+    require(out.type == kType && out.dense() && step.inputs.size() >= 2, "no native kernel for these operands");
     for (size_t i = 0; i < step.inputs.size(); ++i) {
-      require(step.input(i).type == Type::f32, "no native kernel for these types");
+      require(step.input(i).type == kType, "no native kernel for these types");
       if (i > 0) sums_.push_back(Blocks({i == 1 ? &step.input(0) : &out, &step.input(i)}, out));
     }
     const int64_t divisor = step.integer("divisor", 1, static_cast<int64_t>(step.inputs.size()));
-    factor_ = 1.0f / static_cast<float>(divisor);
+    factor_ = T{1} / static_cast<T>(divisor);
   }
   int64_t scratch_bytes(int threads) const override {
     int64_t most = 0;
@@ -128,15 +131,15 @@ class RealSumOfMany final : public Kernel {
   void run(const Run& run) const override {
     std::atomic<bool> defined{true};
     for (size_t i = 0; i < sums_.size(); ++i) {
-      const float factor = i + 1 == sums_.size() ? factor_ : 1.0f;
+      const T factor = i + 1 == sums_.size() ? factor_ : T{1};
       uint8_t* const operands[] = {i == 0 ? run.inputs[0] : run.outputs[0], run.inputs[i + 1]};
       sums_[i].run(Run{operands, run.outputs, run.scratch, run.pool},
                    [&, factor](const uint8_t* const* in, uint8_t* out, int64_t count) {
-                     if (!core_({PairLoop::sum, PairLoop::f32}, in[0], in[1], out, count)) {
+                     if (!core_({PairLoop::sum, kWide ? PairLoop::f64 : PairLoop::f32}, in[0], in[1], out, count)) {
                        defined.store(false, std::memory_order_relaxed);
                      }
-                     if (factor == 1.0f) return;
-                     auto* sum = reinterpret_cast<float*>(out);
+                     if (factor == 1) return;
+                     auto* sum = reinterpret_cast<T*>(out);
                      for (int64_t k = 0; k < count; ++k) sum[k] *= factor;
                    });
     }
@@ -145,9 +148,11 @@ class RealSumOfMany final : public Kernel {
   }
 
  private:
+  static constexpr bool kWide = sizeof(T) == 8;
+
   PairLoopCore core_;
   std::vector<Blocks> sums_;
-  float factor_ = 1;
+  T factor_ = 1;
 };
 
 // Numbers of one shape, one after the other, kept in a range.
@@ -244,7 +249,10 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores) 
 }
 
 static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet& cores) {
-  if (step.rules.count("real_sum")) return std::make_unique<RealSumOfMany>(step, cores);
+  if (step.rules.count("real_sum")) {
+    if (step.output().type == Type::f64) return std::make_unique<RealSumOfMany<double>>(step, cores);
+    return std::make_unique<RealSumOfMany<float>>(step, cores);
+  }
   if (step.rules.count("affine_sum_of_many")) return std::make_unique<ScaledSum>(step);
   if (step.output().type == Type::f32) return std::make_unique<PlainSum<float>>(step);
   return std::make_unique<PlainSum<int32_t>>(step);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "operators/core/integer_pairs.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/core/zip.h"
@@ -52,6 +53,33 @@ std::unique_ptr<Kernel> make_truncated_64(const Step& step) {
       return int64_t{0};
     }
     return rules::clamp(a / b, low, high);
+  });
+}
+
+std::unique_ptr<Kernel> make_truncated_u64(const Step& step) {
+  require(step.integer("low") == 0 && step.integer("refused_divisor") == 0 &&
+              step.text("high") == std::to_string(std::numeric_limits<uint64_t>::max()),
+          "there are limits");
+  return make_checked_zip<uint64_t, uint64_t>(step, [](uint64_t a, uint64_t b, bool* defined) {
+    if (b == 0) *defined = false;
+    return b == 0 ? 0 : a / b;
+  });
+}
+
+// Other widths wrap before they are limited.
+std::unique_ptr<Kernel> make_truncated_integers(const Step& step) {
+  constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<uint32_t>::max();
+  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int64_t refused = step.integer("refused_divisor");
+  const Type type = step.input(0).type;
+  const int64_t lowest = is_8bit(type) ? INT8_MIN : INT16_MIN;
+  return make_integer_zip(step, [=](int64_t a, int64_t b, bool* defined) -> int64_t {
+    if (b == 0 || b == refused) {
+      *defined = false;
+      return 0;
+    }
+    const int64_t quotient = a / b, wrapped = b == -1 && a == lowest ? lowest : quotient;
+    return rules::clamp(wrapped, low, high);
   });
 }
 
@@ -122,7 +150,8 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet& cores) {
   require(!step.rules.count("real_divide") || step.rule("real_divide") == "binary32_quotient", "no native rule");
   if (type == Type::f32 || type == Type::f64) return make_pair_loop(step, cores, PairLoop::quotient);
   if (type == Type::s64) return make_truncated_64(step);
-  return type == Type::s32 ? make_truncated_32(step) : nullptr;
+  if (type == Type::u64) return make_truncated_u64(step);
+  return type == Type::s32 ? make_truncated_32(step) : make_truncated_integers(step);
 }
 
 BITTRUE_OPERATOR(div, make_div)

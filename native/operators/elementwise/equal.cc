@@ -1,6 +1,7 @@
 // equal, not_equal, greater, greater_equal, less and less_equal.
 #include <utility>
 
+#include "arithmetic/narrow_float.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 #include "operators/elementwise/add.h"
@@ -68,8 +69,22 @@ std::unique_ptr<Kernel> make_comparison(const Step& step, const CoreSet& cores, 
     return make_for<int16_t>(step, order, [=](int16_t a, int16_t b) { return compare(first(a), second(b)); });
   }
   require(step.text("form") == "plain", "an unknown form");
-  if (type != Type::boolean) return make_pair_loop(step, cores, Compare::kOperation, exchanged);
-  return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(a != 0, b != 0); });
+  switch (type) {
+    case Type::boolean:
+      return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(a != 0, b != 0); });
+    case Type::u16: return make_for<uint16_t>(step, order, compare);
+    case Type::u32: return make_for<uint32_t>(step, order, compare);
+    case Type::u64: return make_for<uint64_t>(step, order, compare);
+    case Type::f16:
+      return make_for<uint16_t>(step, order, [=](uint16_t a, uint16_t b) {
+        return compare(arithmetic::half_to_float(a), arithmetic::half_to_float(b));
+      });
+    case Type::bf16:
+      return make_for<uint16_t>(step, order, [=](uint32_t a, uint32_t b) {
+        return compare(arithmetic::float_of_bits(a << 16), arithmetic::float_of_bits(b << 16));
+      });
+    default: return make_pair_loop(step, cores, Compare::kOperation, exchanged);
+  }
 }
 
 #define BITTRUE_COMPARISON(Name, operation, name)                     \

@@ -6,6 +6,7 @@
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/floats.h"
+#include "operators/core/any_type.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 #include "rules/plain_range.h"
@@ -160,6 +161,31 @@ std::unique_ptr<Kernel> make_real_power(const Step& step, const CoreSet& cores, 
   return make_blocks(step, {sizeof(float), sizeof(float)}, sizeof(float), BlockFunction(block));
 }
 
+// By the C library's power, the lowest value where that does not fit; squares and cubes of a row wrap.
+template <class X>
+std::unique_ptr<Kernel> make_integer_power(const Step& step, bool one_exponent) {
+  const AnyReader reader(step.input(1).type);
+  const auto block = [reader, one_exponent](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    using Bits = std::make_unsigned_t<X>;
+    constexpr X kLeast = std::numeric_limits<X>::min();
+    constexpr double kLow = static_cast<double>(kLeast);
+    const auto* first = reinterpret_cast<const X*>(in[0]);
+    auto* target = reinterpret_cast<X*>(out);
+    for (int64_t i = 0; i < count; ++i) {
+      double y = 0;
+      reader.reals(in[1] + i * reader.bytes(), &y, 1);
+      const auto x = static_cast<Bits>(first[i]);
+      if (one_exponent && (y == 2 || y == 3)) {
+        target[i] = static_cast<X>(y == 2 ? x * x : x * x * x);
+        continue;
+      }
+      const double found = std::pow(static_cast<double>(first[i]), y);
+      target[i] = found >= kLow && found < -kLow ? static_cast<X>(found) : kLeast;
+    }
+  };
+  return make_blocks(step, {sizeof(X), static_cast<size_t>(reader.bytes())}, sizeof(X), BlockFunction(block));
+}
+
 std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
   // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
@@ -167,7 +193,13 @@ std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
   if ((type == Type::f32 || type == Type::f64) && step.output().type == type) {
     return make_real_power(step, cores, one_exponent);
   }
-  if (type != Type::s32 || step.output().type != type || step.rules.count("power")) return nullptr;
+  if (step.output().type != type) return nullptr;
+  if (step.rules.count("power") != 0) {
+    require(step.rule("power") == "integers_by_binary64", "no native rule for this slot");
+    if (type == Type::s64) return make_integer_power<int64_t>(step, one_exponent);
+    return type == Type::s32 ? make_integer_power<int32_t>(step, one_exponent) : nullptr;
+  }
+  if (type != Type::s32) return nullptr;
   require_one(step, one_exponent);
   return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {
     if (exponent < 0) *defined = false;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "operators/core/integer_pairs.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 #include "rules/plain_range.h"
@@ -50,25 +51,67 @@ std::unique_ptr<Kernel> make_truncated(const Step& step) {
   });
 }
 
+// With the dividend's sign; of u64, whose numbers are the low bits, or of others.
+std::unique_ptr<Kernel> make_truncated_integers(const Step& step) {
+  const bool is_unsigned = step.input(0).type == Type::u64, wide = step.rule("remainder") == "binary64";
+  require(wide || step.rule("remainder") == "exact", "no native rule for this slot");
+  return make_integer_zip(step, [=](int64_t a, int64_t b, bool* defined) -> int64_t {
+    if (b == 0) {
+      *defined = false;
+      return 0;
+    }
+    const auto first = static_cast<uint64_t>(a), second = static_cast<uint64_t>(b);
+    if (!wide) return is_unsigned ? static_cast<int64_t>(first % second) : b == -1 ? 0 : a % b;
+    if (!is_unsigned) return static_cast<int64_t>(std::fmod(static_cast<double>(a), static_cast<double>(b)));
+    return static_cast<int64_t>(
+        static_cast<uint64_t>(std::fmod(static_cast<double>(first), static_cast<double>(second))));
+  });
+}
+
+std::unique_ptr<Kernel> make_unsigned(const Step& step) {
+  return make_integer_zip(step, [](int64_t a, int64_t b, bool* defined) -> int64_t {
+    if (b == 0) *defined = false;
+    return b == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) % static_cast<uint64_t>(b));
+  });
+}
+
+// Which NaN it is is the reference's to say, but where zeros have the dividend's sign.
+template <class T>
+std::unique_ptr<Kernel> make_floored(const Step& step) {
+  const auto moved = [](T a, T b) {
+    const auto remainder = static_cast<T>(left_of(a, b));
+    return remainder != 0 && (b < 0) != (remainder < 0) ? remainder + b : remainder;
+  };
+  if constexpr (sizeof(T) == 4) {
+    if (step.rule("modulo") == "zero_of_dividend") {
+      return make_zip<T, T>(step, [moved](T a, T b) { return rules::with_first_nan(moved(a, b), a, b); });
+    }
+  }
+  require(step.rule("modulo") == "zero_of_divisor", "no native rule for this slot");
+  return make_checked_zip<T, T>(step, [moved](T a, T b, bool* defined) {
+    const T found = moved(a, b);
+    if (found != found) *defined = false;
+    return found == 0 ? std::copysign(T{0}, b) : found;
+  });
+}
+
 std::unique_ptr<Kernel> make_remainder(const Step& step, const CoreSet&) {
   if (!same_types(step)) return nullptr;
   if (step.text("sign_of") == "dividend") {
     if (step.input(0).type == Type::f32) return make_truncated<float>(step);
-    require(step.input(0).type == Type::f64, "no native kernel gives integers the dividend's sign");
-    return make_truncated<double>(step);
+    return step.input(0).type == Type::f64 ? make_truncated<double>(step) : make_truncated_integers(step);
   }
   switch (step.input(0).type) {
     case Type::s8: return make_integers<uint8_t, int8_t>(step);
     case Type::s16: return make_integers<int16_t, int16_t>(step);
     case Type::s32: return make_integers<int32_t, int32_t>(step);
     case Type::s64: return make_integers<int64_t, int64_t>(step);
-    case Type::f32:
-      require(step.rule("modulo") == "zero_of_dividend", "no native rule for this slot");
-      return make_zip<float, float>(step, [](float a, float b) {
-        const float remainder = left_of(a, b);
-        const float moved = remainder != 0 && (b < 0) != (remainder < 0) ? remainder + b : remainder;
-        return rules::with_first_nan(moved, a, b);
-      });
+    case Type::u8:
+    case Type::u16:
+    case Type::u32:
+    case Type::u64: return make_unsigned(step);
+    case Type::f32: return make_floored<float>(step);
+    case Type::f64: return make_floored<double>(step);
     default: return nullptr;
   }
 }

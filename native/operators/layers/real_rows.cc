@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "arithmetic/elementary.h"
+#include "arithmetic/rational_wide.h"
 #include "core/share.h"
 #include "operators/reduction/real_rows.h"
 #include "operators/reduction/reduce.h"
@@ -69,7 +71,7 @@ class RealSoftmaxAlong final : public Kernel {
 
 // Axes that are reduced, or kept, and their sizes; neighbours that are alike are one.
 struct AxisPattern {
-  explicit AxisPattern(const Step& step) {
+  explicit AxisPattern(const Step& step, bool without_single = true) {
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");
     for (int i = 0; i < in.rank(); ++i) {
@@ -81,7 +83,7 @@ struct AxisPattern {
       }
     }
     // A single first dimension that is kept does not count.
-    single = parts.size() > 1 && !parts[0].first && parts[0].second == 1;
+    single = without_single && parts.size() > 1 && !parts[0].first && parts[0].second == 1;
     if (single) parts.erase(parts.begin());
   }
 
@@ -174,32 +176,73 @@ class RealSums final : public Kernel {
   ReducedMiddle m_;
 };
 
-// The logarithm of a sum of powers, which are added one after the other, less the largest number where that is finite.
-class LogSumExps final : public Kernel {
+// Sums along the first and the last axes: those of runs by packets, one after the other.
+template <class T>
+class RunSums final : public Kernel {
  public:
-  explicit LogSumExps(const Step& step) : m_(step) { require_reals(step); }
+  explicit RunSums(const Step& step) : mean_(step.name == "mean") {
+    require_reals<T>(step);
+    const std::vector<std::pair<bool, int64_t>> parts = AxisPattern(step).parts;
+    require(parts.size() == 3 && parts[0].first && !parts[1].first && parts[2].first, "axes lie apart");
+    runs_ = parts[0].second, kept_ = parts[1].second, length_ = parts[2].second;
+    require(runs_ > 0 && length_ > 0 && step.output().elements == kept_, "the shapes do not fit");
+  }
   bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    for_rows(run, kept_, runs_ * length_, [&](int64_t row, int worker) {
+      T total = 0;
+      for (int64_t k = 0; k < runs_; ++k) {
+        run.check(worker);
+        const int64_t begin = (k * kept_ + row) * length_;
+        // Sums begin with 0, which only -0 alone shows.
+        total += packet_sum([from = in + begin](int64_t i) { return from[i] + T{0}; }, length_, begin);
+      }
+      const T result = mean_ ? total / static_cast<T>(runs_ * length_) : total;
+      reinterpret_cast<T*>(run.outputs[0])[row] = result;
+      return result == result;
+    });
+  }
+
+ private:
+  bool mean_;
+  int64_t runs_ = 1, kept_ = 1, length_ = 1;
+};
+
+// The C library's.
+float power_of(float x) { return arithmetic::exp(x); }
+double power_of(double x) { return arithmetic::rational_wide::library_exp(x); }
+float logarithm_of(float x) { return arithmetic::log(x); }
+double logarithm_of(double x) { return arithmetic::rational_wide::library_log(x); }
+
+// The logarithm of a sum of powers, which are added one after the other, less the largest number where that is finite.
+template <class T>
+class LogSumExps final : public Kernel {
+ public:
+  explicit LogSumExps(const Step& step) : m_(step) { require_reals<T>(step); }
+  bool packs(size_t input) const override { return input != 0; }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const int64_t parts = (m_.inner + kColumns - 1) / kColumns;
     for_rows(run, m_.outer * parts, m_.count * std::min(kColumns, m_.inner), [&](int64_t task, int worker) {
       const int64_t first = task % parts * kColumns, count = std::min(kColumns, m_.inner - first);
-      const float* from = in + task / parts * m_.count * m_.inner + first;
-      float largest[kColumns], sums[kColumns] = {};
-      std::fill(largest, largest + count, -std::numeric_limits<float>::infinity());
+      const T* from = in + task / parts * m_.count * m_.inner + first;
+      T largest[kColumns], sums[kColumns] = {};
+      std::fill(largest, largest + count, -std::numeric_limits<T>::infinity());
       for (int64_t k = 0; k < m_.count; ++k) {
         for (int64_t i = 0; i < count; ++i) largest[i] = std::max(largest[i], from[k * m_.inner + i]);
       }
-      for (int64_t i = 0; i < count; ++i) largest[i] = std::isfinite(largest[i]) ? largest[i] : 0.0f;
+      for (int64_t i = 0; i < count; ++i) largest[i] = std::isfinite(largest[i]) ? largest[i] : T{0};
       for (int64_t k = 0; k < m_.count; ++k) {
         run.check(worker);
-        for (int64_t i = 0; i < count; ++i) sums[i] += arithmetic::exp(from[k * m_.inner + i] - largest[i]);
+        for (int64_t i = 0; i < count; ++i) sums[i] += power_of(from[k * m_.inner + i] - largest[i]);
       }
       bool defined = true;
       for (int64_t i = 0; i < count; ++i) {
-        const float result = arithmetic::log(sums[i]) + largest[i];
+        const T result = logarithm_of(sums[i]) + largest[i];
         out[task / parts * m_.inner + first + i] = result;
         defined = defined && result == result;
       }
@@ -212,6 +255,36 @@ class LogSumExps final : public Kernel {
   ReducedMiddle m_;
 };
 
+// The same along axes that lie apart.
+template <class T>
+class LogSumExpsApart final : public Kernel {
+ public:
+  explicit LogSumExpsApart(const Step& step) : reduction_(step) { require_reals<T>(step); }
+  bool packs(size_t input) const override { return input != 0; }
+
+  void run(const Run& run) const override {
+    struct Sum {
+      T shift, sum;
+    };
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    std::atomic<bool> defined{true};
+    reduction_.run_elements<T>(
+        run, [](int64_t) { return -std::numeric_limits<T>::infinity(); }, [](T a, T b) { return std::max(a, b); },
+        [&](int64_t output, T largest) { out[output] = std::isfinite(largest) ? largest : T{0}; });
+    reduction_.run_elements<T>(
+        run, [&](int64_t output) { return Sum{out[output], 0}; },
+        [](const Sum& kept, T x) { return Sum{kept.shift, kept.sum + power_of(x - kept.shift)}; },
+        [&](int64_t output, const Sum& kept) {
+          out[output] = logarithm_of(kept.sum) + kept.shift;
+          if (out[output] != out[output]) defined.store(false, std::memory_order_relaxed);
+        });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  Reduction reduction_;
+};
+
 // Sums along axes that lie apart, and functions of sums and products: in packets where everything is reduced, else one
 // element after the other.
 template <class T>
@@ -219,8 +292,7 @@ class FunctionOfSums final : public Kernel {
  public:
   explicit FunctionOfSums(const Step& step) : reduction_(step), kind_(step.text("kind")) {
     require_reals<T>(step);
-    require(kind_ == "sum_square" || kind_ == "l1" || kind_ == "l2" || kind_ == "prod" ||
-                (kind_ == "log_sum" && std::is_same_v<T, float>),
+    require(kind_ == "sum_square" || kind_ == "l1" || kind_ == "l2" || kind_ == "prod" || kind_ == "log_sum",
             "no native function of sums");
   }
   // A sum or a mean.
@@ -256,7 +328,7 @@ class FunctionOfSums final : public Kernel {
       bool found = true;
       for (int64_t i = 0; i < size; ++i) {
         out[first + i] = kind_ == "l2"        ? std::sqrt(kept[i])
-                         : kind_ == "log_sum" ? logarithm(kept[i])
+                         : kind_ == "log_sum" ? logarithm_of(kept[i])
                          : kind_ == "mean"    ? kept[i] / static_cast<T>(reduction_.count())
                                               : kept[i];
         found = found && out[first + i] == out[first + i];
@@ -273,60 +345,169 @@ class FunctionOfSums final : public Kernel {
     if (!defined.load(std::memory_order_relaxed)) throw Undefined();
   }
 
-  static float logarithm(float x) { return arithmetic::log(x); }
-  static double logarithm(double x) { return x; }  // not asked for
-
   Reduction reduction_;
   std::string kind_;
 };
 
-// In binary64, one after the other, limited to the type; no number becomes the smallest one. Where a sum could be inexact,
-// its order matters, which the reference knows.
+// Logarithms of libraries differ in their last bits, which shows where one is next to an integer, or to a half that is
+// added to a large one. 1 has none of them.
+bool is_sure(double x, double logarithm) {
+  return !(x > 0) || x == 1 || std::fabs(2 * logarithm - std::nearbyint(2 * logarithm)) > 1e-9;
+}
+
+// In binary64 without the fraction, limited to the type; no number becomes the smallest one.
+template <class T>
+T saturated(double x) {
+  constexpr auto kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  const bool above = x >= static_cast<double>(kHigh), inside = x > static_cast<double>(kLow);
+  return above ? kHigh : inside ? static_cast<T>(x) : kLow;
+}
+
+// Sums of integers, of their sizes or squares, and functions of those. Where all additions are exact, their order does not
+// matter; else they are compensated, but for some sums and means, which go in order.
 template <class T>
 class IntegerSums final : public Kernel {
  public:
-  explicit IntegerSums(const Step& step) : reduction_(step), product_(step.text("kind") == "prod") {
+  explicit IntegerSums(const Step& step)
+      : reduction_(step),
+        kind_(step.text("kind")),
+        squares_(kind_ == "sum_square" || kind_ == "l2"),
+        sizes_(kind_ == "l1") {
     require(step.output().type == step.input(0).type, "no native kernel for these types");
+    require(squares_ || kind_ == "sum" || kind_ == "mean" || sizes_ || kind_ == "log_sum" || kind_ == "prod",
+            "no native function of sums");
     size_ = step.input(0).elements;
-    require(product_ || sizeof(T) == 8 || reduction_.count() < int64_t{1} << 21, "a sum may be inexact");
+    const std::vector<std::pair<bool, int64_t>> parts = AxisPattern(step, false).parts;
+    const auto is = [&](std::initializer_list<bool> reduced) {
+      return std::equal(parts.begin(), parts.end(), reduced.begin(), reduced.end(),
+                        [](const auto& part, bool one) { return part.first == one; });
+    };
+    in_order_ = is({false, true}) && kind_ == "mean";
+    in_order_ |= is({false, true, false}) && parts[0].second > 1;
+    in_order_ |= is({true, false, true}) && parts[1].second > 1;
+    in_order_ |= is({true, false}) && parts[0].second > kFew;
+    in_order_ &= kind_ == "sum" || kind_ == "mean";
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
   bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
-    struct Sum {
-      double start = 0;
-      double operator()(double a, double b) const { return a + b; }
-    };
-    struct Product {
-      double start = 1;
-      double operator()(double a, double b) const { return a * b; }
-    };
-    if (!product_ && sizeof(T) == 8 && !exact(reinterpret_cast<const T*>(run.inputs[0]))) throw Undefined();
+    std::atomic<bool> sure{true};
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
-    const auto finish = [&](const double* sum, int64_t first, int64_t size) {
-      constexpr auto kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
-      for (int64_t i = 0; i < size; ++i) {
-        const bool above = sum[i] >= static_cast<double>(kHigh), inside = sum[i] > static_cast<double>(kLow);
-        out[first + i] = above ? kHigh : inside ? static_cast<T>(sum[i]) : kLow;
-      }
+    const auto one = [&](int64_t output, double total) {
+      double result = total;
+      if (kind_ == "mean") result = total / static_cast<double>(reduction_.count());
+      if (kind_ == "l2") result = std::sqrt(total);
+      if (kind_ == "log_sum") result = std::log(total);
+      if (kind_ == "log_sum" && !is_sure(total, result)) sure.store(false, std::memory_order_relaxed);
+      out[output] = saturated<T>(result);
     };
-    if (product_) return reduction_.run<T, double>(run, Product(), false, finish);
-    reduction_.run<T, double>(run, Sum(), false, finish);
+    const auto finish = [&](const double* totals, int64_t first, int64_t size) {
+      for (int64_t i = 0; i < size; ++i) one(first + i, totals[i]);
+    };
+    if (kind_ == "prod") {
+      reduction_.run<T, double>(run, Product(), false, finish);
+    } else if (exact(reinterpret_cast<const T*>(run.inputs[0]))) {
+      if (squares_) {
+        reduction_.run<T, double>(run, Squares(), false, finish);
+      } else if (sizes_) {
+        reduction_.run<T, double>(run, Sizes(), false, finish);
+      } else {
+        reduction_.run<T, double>(run, Sum(), false, finish);
+      }
+    } else {
+      reduction_.run_elements<T>(
+          run, [](int64_t) { return Total{}; }, [&](Total total, T x) { return added(total, static_cast<double>(x)); },
+          [&](int64_t output, Total total) { one(output, total.sum); });
+    }
+    if (!sure.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
+  static constexpr int64_t kFew = 256;
+
+  struct Sum {
+    double start = 0;
+    double operator()(double a, double b) const { return a + b; }
+  };
+  struct Sizes {
+    double start = 0;
+    double operator()(double a, double b) const { return a + std::fabs(b); }
+  };
+  struct Squares {
+    double start = 0;
+    double operator()(double a, double b) const { return a + b * b; }
+  };
+  struct Product {
+    double start = 1;
+    double operator()(double a, double b) const { return a * b; }
+  };
+  struct Total {
+    double sum = 0, lost = 0;
+  };
+
+  Total added(const Total& total, double x) const {
+    const double term = squares_ ? x * x : sizes_ ? std::fabs(x) : x;
+    if (in_order_) return {total.sum + term, 0};
+    const double summand = term - total.lost, following = total.sum + summand;
+    return {following, (following - total.sum) - summand};
+  }
+
   bool exact(const T* from) const {
     const int64_t most = (int64_t{1} << 53) / std::max<int64_t>(1, reduction_.count());
+    const auto limit = static_cast<T>(std::min<int64_t>(
+        squares_ ? static_cast<int64_t>(std::sqrt(static_cast<double>(most))) : most, std::numeric_limits<T>::max()));
+    if (!squares_ && sizeof(T) == 4 && most > std::numeric_limits<int32_t>::max()) return true;
     bool beyond = false;
-    for (int64_t i = 0; i < size_; ++i) beyond |= from[i] > most || from[i] < -most;
+    for (int64_t i = 0; i < size_; ++i) beyond |= from[i] > limit || from[i] < -limit;
     return !beyond;
   }
 
   Reduction reduction_;
-  bool product_;
+  std::string kind_;
+  bool squares_, sizes_, in_order_ = false;
   int64_t size_ = 0;
 };
+
+// Powers of differences from the largest integer are integers, too: 1 and 0.
+template <class T>
+class IntegerLogSumExps final : public Kernel {
+ public:
+  explicit IntegerLogSumExps(const Step& step) : reduction_(step) {
+    require(step.output().type == step.input(0).type, "no native kernel for these types");
+  }
+  bool packs(size_t input) const override { return input != 0; }
+
+  void run(const Run& run) const override {
+    struct Largest {
+      T value = std::numeric_limits<T>::min();
+      int64_t count = 0;  // of those that are as large
+    };
+    std::atomic<bool> sure{true};
+    const auto element = [](const Largest& largest, T x) {
+      if (x > largest.value) return Largest{x, 1};
+      return Largest{largest.value, largest.count + (x == largest.value ? 1 : 0)};
+    };
+    reduction_.run_elements<T>(
+        run, [](int64_t) { return Largest{}; }, element,
+        [&](int64_t output, const Largest& largest) {
+          const auto count = static_cast<double>(largest.count);
+          const double logarithm = std::log(count);
+          if (!is_sure(count, logarithm)) sure.store(false, std::memory_order_relaxed);
+          reinterpret_cast<T*>(run.outputs[0])[output] = saturated<T>(logarithm + static_cast<double>(largest.value));
+        });
+    if (!sure.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  Reduction reduction_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make_integer_sums(const Step& step) {
+  if (step.text("kind") == "log_sum_exp") return std::make_unique<IntegerLogSumExps<T>>(step);
+  return std::make_unique<IntegerSums<T>>(step);
+}
 
 }  // namespace
 
@@ -337,9 +518,9 @@ std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& core
 std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) {
   const std::string &rule = step.rule("real_sum"), &kind = step.text("kind");
   const Type type = step.input(0).type;
-  if (rule == "binary64_trunc_saturate" && (kind == "sum" || kind == "prod")) {
-    if (type == Type::s32) return std::make_unique<IntegerSums<int32_t>>(step);
-    if (type == Type::s64) return std::make_unique<IntegerSums<int64_t>>(step);
+  if (rule == "binary64_trunc_saturate") {
+    if (type == Type::s64) return make_integer_sums<int64_t>(step);
+    return type == Type::s32 ? make_integer_sums<int32_t>(step) : nullptr;
   }
   const bool wide = rule == "binary64_packets_2";
   require(wide || rule == "binary32_packets_4", "no native rule for this slot");
@@ -348,10 +529,23 @@ std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) {
       if (wide) return std::make_unique<FunctionOfSums<double>>(step, kind == "mean");
       return std::make_unique<FunctionOfSums<float>>(step, kind == "mean");
     }
+    const AxisPattern pattern(step);
+    if (step.integers.count("alone") == 0 && pattern.parts.size() == 3 && pattern.parts[0].first) {
+      if (wide) return std::make_unique<RunSums<double>>(step);
+      return std::make_unique<RunSums<float>>(step);
+    }
     if (wide) return std::make_unique<RealSums<double>>(step);
     return std::make_unique<RealSums<float>>(step);
   }
-  if (kind == "log_sum_exp" && !wide) return std::make_unique<LogSumExps>(step);
+  if (kind == "log_sum_exp") {
+    const std::vector<std::pair<bool, int64_t>> parts = AxisPattern(step).parts;
+    if (std::count_if(parts.begin(), parts.end(), [](const auto& part) { return part.first; }) > 1) {
+      if (wide) return std::make_unique<LogSumExpsApart<double>>(step);
+      return std::make_unique<LogSumExpsApart<float>>(step);
+    }
+    if (wide) return std::make_unique<LogSumExps<double>>(step);
+    return std::make_unique<LogSumExps<float>>(step);
+  }
   if (wide) return std::make_unique<FunctionOfSums<double>>(step);
   return std::make_unique<FunctionOfSums<float>>(step);
 }

@@ -11,12 +11,12 @@
 namespace bittrue {
 namespace {
 
+template <class T>
 class AffineGrid final : public Kernel {
  public:
   explicit AffineGrid(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
-    require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(),
-            "no native kernel for these types");
+    require(in.type == kType && out.type == kType && in.dense() && out.dense(), "no native kernel for these types");
     const std::vector<int64_t>& sizes = step.list("sizes");
     rank_ = static_cast<int64_t>(sizes.size());
     require((rank_ == 2 || rank_ == 3) && in.rank() == 3 && in.shape[1] == rank_ && in.shape[2] == rank_ + 1,
@@ -40,43 +40,53 @@ class AffineGrid final : public Kernel {
     const int threads = run.pool.threads_for(batch_ * lines_ * width_ * rank_);
     run.pool.parallel(batch_ * lines_, threads, [&](int64_t task, int) {
       const int64_t n = task / lines_, line = task % lines_;
-      const float* matrix = reinterpret_cast<const float*>(run.inputs[0]) + n * rank_ * (rank_ + 1);
-      auto* out = reinterpret_cast<float*>(run.outputs[0]) + task * width_ * rank_;
+      const T* matrix = reinterpret_cast<const T*>(run.inputs[0]) + n * rank_ * (rank_ + 1);
+      auto* out = reinterpret_cast<T*>(run.outputs[0]) + task * width_ * rank_;
       const auto height = static_cast<int64_t>(places_[1].size());
-      const float y = places_[1][line % height], z = rank_ == 3 ? places_[2][line / height] : 0.0f;
+      const T y = places_[1][line % height], z = rank_ == 3 ? places_[2][line / height] : T{0};
       for (int64_t row = 0; row < rank_; ++row, matrix += rank_ + 1) {
+        const T moved = matrix[rank_], second = matrix[1] * y, third = rank_ == 3 ? matrix[2] * z : T{0};
+        if (rank_ == 3 && sizeof(T) == 8) {
+          for (int64_t x = 0; x < width_; ++x) {
+            out[x * rank_ + row] = ((matrix[0] * places_[0][x] + second) + third) + moved;
+          }
+          continue;
+        }
         // The last two products are added up first.
-        const float rest = rank_ == 2 ? matrix[1] * y : matrix[1] * y + matrix[2] * z, moved = matrix[rank_];
+        const T rest = rank_ == 2 ? second : second + third;
         for (int64_t x = 0; x < width_; ++x) out[x * rank_ + row] = (matrix[0] * places_[0][x] + rest) + moved;
       }
     });
     // Signs and payloads of NaN are the reference's to tell.
-    const auto* made = reinterpret_cast<const float*>(run.outputs[0]);
+    const auto* made = reinterpret_cast<const T*>(run.outputs[0]);
     for (int64_t i = 0; i < batch_ * lines_ * width_ * rank_; ++i) {
       if (made[i] != made[i]) throw Undefined();
     }
   }
 
  private:
+  static constexpr Type kType = sizeof(T) == 4 ? Type::f32 : Type::f64;
+
   // -1 to 1, the last one by itself; between edges, less half a pixel at both ends.
-  static std::vector<float> places(int64_t count, bool aligned) {
-    const float step = 2.0f / static_cast<float>(std::max<int64_t>(count - 1, 1));
-    std::vector<float> found;
-    for (int64_t i = 0; i < count; ++i) found.push_back(-1.0f + static_cast<float>(i) * step);
-    found.back() = 1.0f;
-    for (float& place : found) {
-      if (!aligned) place = place * static_cast<float>(count - 1) / static_cast<float>(count);
+  static std::vector<T> places(int64_t count, bool aligned) {
+    const T step = T{2} / static_cast<T>(std::max<int64_t>(count - 1, 1));
+    std::vector<T> found;
+    for (int64_t i = 0; i < count; ++i) found.push_back(-T{1} + static_cast<T>(i) * step);
+    found.back() = T{1};
+    for (T& place : found) {
+      if (!aligned) place = place * static_cast<T>(count - 1) / static_cast<T>(count);
     }
     return found;
   }
 
   int64_t rank_ = 2, batch_ = 0, lines_ = 0, width_ = 0;
-  std::vector<std::vector<float>> places_;
+  std::vector<std::vector<T>> places_;
 };
 
 std::unique_ptr<Kernel> make_affine_grid(const Step& step, const CoreSet&) {
   require_rounded_twice(step);
-  return std::make_unique<AffineGrid>(step);
+  if (step.input(0).type == Type::f64) return std::make_unique<AffineGrid<double>>(step);
+  return std::make_unique<AffineGrid<float>>(step);
 }
 
 BITTRUE_OPERATOR(affine_grid, make_affine_grid)

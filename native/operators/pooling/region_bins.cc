@@ -14,12 +14,13 @@ namespace bittrue {
 namespace {
 
 // x [N, C, H, W], regions [R, 4 or 5], results [R, C, bins down, bins across].
+template <class T>
 class RegionKernel : public Kernel {
  protected:
-  RegionKernel(const Step& step, int64_t numbers) : scale_(static_cast<float>(step.real("spatial_scale"))) {
-    require_reals(step);
+  RegionKernel(const Step& step, int64_t numbers) : scale_(static_cast<T>(step.real("spatial_scale"))) {
+    require_reals<T>(step);
     const Operand &x = step.input(0), &regions = step.input(1);
-    require(x.rank() == 4 && regions.type == Type::f32 && regions.dense() && regions.rank() == 2 &&
+    require(x.rank() == 4 && regions.type == x.type && regions.dense() && regions.rank() == 2 &&
                 regions.shape[1] == numbers,
             "the shapes do not fit");
     const std::vector<int64_t>& bins = step.list("bins");
@@ -33,36 +34,42 @@ class RegionKernel : public Kernel {
   int64_t plane() const { return height_ * width_; }
   int64_t bins() const { return down_ * across_; }
 
-  float scale_;
+  T scale_;
   int64_t regions_ = 0, images_ = 0, channels_ = 0, height_ = 0, width_ = 0, down_ = 0, across_ = 0;
 };
 
 constexpr int64_t kMostRegionSamples = 1 << 12;
 
 // The samples of the bins along one axis.
+template <class T>
 struct RegionAxis {
-  float start, bin;
+  T start, bin;
   int64_t size, count;
 
   // Whether sample `i` of a bin lies near the image, and its pixels and the weight of the second, which are 0 if not.
-  bool at(int64_t number, int64_t i, int64_t* low, int64_t* high, float* part) const {
-    const float inside = (static_cast<float>(i) + 0.5f) * bin / static_cast<float>(count);
-    float place = start + static_cast<float>(number) * bin + inside;
-    const bool near = !(place < -1.0f || place > static_cast<float>(size));
-    if (!(near && place > 0.0f)) place = 0.0f;
+  bool at(int64_t number, int64_t i, int64_t* low, int64_t* high, T* part) const {
+    const T inside = (static_cast<T>(i) + T{0.5}) * bin / static_cast<T>(count);
+    T place = start + static_cast<T>(number) * bin + inside;
+    const bool near = !(place < -T{1} || place > static_cast<T>(size));
+    if (!(near && place > T{0})) place = T{0};
     *low = static_cast<int64_t>(place);
     const bool last = *low >= size - 1;
     if (last) *low = size - 1;
     *high = last ? *low : *low + 1;
-    *part = last ? 0.0f : place - static_cast<float>(*low);
+    *part = last ? T{0} : place - static_cast<T>(*low);
     return near;
   }
 };
 
-class RegionBins final : public RegionKernel {
+template <class T>
+class RegionBins final : public RegionKernel<T> {
+  using Base = RegionKernel<T>;
+  using Base::scale_, Base::regions_, Base::images_, Base::channels_, Base::height_, Base::width_, Base::down_,
+      Base::across_, Base::plane, Base::bins;
+
  public:
   explicit RegionBins(const Step& step)
-      : RegionKernel(step, 4),
+      : Base(step, 4),
         given_(step.integer("sampling_ratio", 0, kMostRegionSamples)),
         half_pixel_(step.integer("half_pixel", 0, 1) != 0),
         maximum_(step.integer("maximum", 0, 1) != 0) {
@@ -77,10 +84,10 @@ class RegionBins final : public RegionKernel {
       if (images[r] < 0 || images[r] >= images_) throw Undefined();
     }
     for_rows(run, regions_, 4 * channels_ * bins(), [&](int64_t region, int worker) {
-      const auto* x = reinterpret_cast<const float*>(run.inputs[0]) + images[region] * channels_ * plane();
-      auto* out = reinterpret_cast<float*>(run.outputs[0]) + region * channels_ * bins();
+      const auto* x = reinterpret_cast<const T*>(run.inputs[0]) + images[region] * channels_ * plane();
+      auto* out = reinterpret_cast<T*>(run.outputs[0]) + region * channels_ * bins();
       auto* samples = reinterpret_cast<Sample*>(run.scratch) + worker * kTogether;
-      return bins_of(run, reinterpret_cast<const float*>(run.inputs[1]) + 4 * region, x, samples, out, worker);
+      return bins_of(run, reinterpret_cast<const T*>(run.inputs[1]) + 4 * region, x, samples, out, worker);
     });
   }
   int64_t scratch_bytes(int threads) const override {
@@ -92,29 +99,29 @@ class RegionBins final : public RegionKernel {
 
   struct Sample {
     int32_t offsets[4];
-    float weights[4];
+    T weights[4];
   };
 
-  bool make_axis(float start, float length, int64_t bins, int64_t size, RegionAxis* axis) const {
-    const float bin = length / static_cast<float>(bins);
-    if (!(std::fabs(bin) <= static_cast<float>(kMostRegionSamples))) return false;
+  bool make_axis(T start, T length, int64_t bins, int64_t size, RegionAxis<T>* axis) const {
+    const T bin = length / static_cast<T>(bins);
+    if (!(std::fabs(bin) <= static_cast<T>(kMostRegionSamples))) return false;
     const auto made = static_cast<int64_t>(std::ceil(bin));
     *axis = {start, bin, size, given_ != 0 ? given_ : std::max<int64_t>(made, 0)};
     return true;
   }
 
-  bool bins_of(const Run& run, const float* region, const float* x, Sample* samples, float* out, int worker) const {
-    const float offset = half_pixel_ ? 0.5f : 0.0f;
-    const float left = region[0] * scale_ - offset, top = region[1] * scale_ - offset;
-    float wide = region[2] * scale_ - offset - left, high = region[3] * scale_ - offset - top;
-    if (!half_pixel_) wide = std::max(wide, 1.0f), high = std::max(high, 1.0f);
-    RegionAxis down, across;
+  bool bins_of(const Run& run, const T* region, const T* x, Sample* samples, T* out, int worker) const {
+    const T offset = half_pixel_ ? T{0.5} : T{0};
+    const T left = region[0] * scale_ - offset, top = region[1] * scale_ - offset;
+    T wide = region[2] * scale_ - offset - left, high = region[3] * scale_ - offset - top;
+    if (!half_pixel_) wide = std::max(wide, T{1}), high = std::max(high, T{1});
+    RegionAxis<T> down, across;
     if (!make_axis(top, high, down_, height_, &down) || !make_axis(left, wide, across_, width_, &across)) return false;
     // The reference tells which of these it refuses.
-    if (given_ == 0 && wide * high < 0.0f) return false;
+    if (given_ == 0 && wide * high < T{0}) return false;
     const int64_t count = down.count * across.count,
                   more = std::max<int64_t>(1, kTogether / std::max<int64_t>(count, 1));
-    std::fill(out, out + channels_ * bins(), 0.0f);
+    std::fill(out, out + channels_ * bins(), T{0});
     bool defined = true;
     // Samples of several bins, or some of one, which all channels share.
     for (int64_t bin = 0; bin < bins(); bin += more) {
@@ -128,8 +135,8 @@ class RegionBins final : public RegionKernel {
         }
         for (int64_t c = 0; c < channels_; ++c) {
           for (int64_t b = 0; b < together; ++b) {
-            const float* from = x + c * plane();
-            float& total = out[c * bins() + bin + b];
+            const T* from = x + c * plane();
+            T& total = out[c * bins() + bin + b];
             total = maximum_ ? largest(samples + b * some, some, from, first == 0, total)
                              : added(samples + b * some, some, from, total);
             defined &= total == total;
@@ -137,19 +144,19 @@ class RegionBins final : public RegionKernel {
         }
       }
     }
-    const auto by = static_cast<float>(std::max<int64_t>(count, 1));
+    const auto by = static_cast<T>(std::max<int64_t>(count, 1));
     for (int64_t i = 0; !maximum_ && i < channels_ * bins(); ++i) out[i] /= by;
     return defined;
   }
 
   // Samples beside the image count as products of its first pixel and 0.
-  Sample sample(const RegionAxis& down, int64_t row, const RegionAxis& across, int64_t column, int64_t i) const {
+  Sample sample(const RegionAxis<T>& down, int64_t row, const RegionAxis<T>& across, int64_t column, int64_t i) const {
     int64_t y[2], x[2];
-    float ly, lx;
+    T ly, lx;
     const bool near_y = down.at(row, i / across.count, y, y + 1, &ly);
     const bool near_x = across.at(column, i % across.count, x, x + 1, &lx);
     if (!(near_y && near_x)) return {};
-    const float wy[2] = {1.0f - ly, ly}, wx[2] = {1.0f - lx, lx};
+    const T wy[2] = {T{1} - ly, ly}, wx[2] = {T{1} - lx, lx};
     Sample made;
     for (int k = 0; k < 4; ++k) {
       made.offsets[k] = static_cast<int32_t>(y[k / 2] * width_ + x[k % 2]);
@@ -158,22 +165,22 @@ class RegionBins final : public RegionKernel {
     return made;
   }
 
-  static float added(const Sample* samples, int64_t count, const float* plane, float total) {
+  static T added(const Sample* samples, int64_t count, const T* plane, T total) {
     for (int64_t i = 0; i < count; ++i) {
       const Sample& s = samples[i];
-      const float one = s.weights[0] * plane[s.offsets[0]], two = s.weights[1] * plane[s.offsets[1]];
-      const float three = s.weights[2] * plane[s.offsets[2]], four = s.weights[3] * plane[s.offsets[3]];
+      const T one = s.weights[0] * plane[s.offsets[0]], two = s.weights[1] * plane[s.offsets[1]];
+      const T three = s.weights[2] * plane[s.offsets[2]], four = s.weights[3] * plane[s.offsets[3]];
       total = total + (((one + two) + three) + four);
     }
     return total;
   }
 
-  static float largest(const Sample* samples, int64_t count, const float* plane, bool begins, float total) {
+  static T largest(const Sample* samples, int64_t count, const T* plane, bool begins, T total) {
     for (int64_t i = 0; i < count; ++i) {
       const Sample& s = samples[i];
-      float best = s.weights[0] * plane[s.offsets[0]];
+      T best = s.weights[0] * plane[s.offsets[0]];
       for (int k = 1; k < 4; ++k) {
-        const float product = s.weights[k] * plane[s.offsets[k]];
+        const T product = s.weights[k] * plane[s.offsets[k]];
         best = best < product ? product : best;
       }
       total = (begins && i == 0) || total < best ? best : total;
@@ -185,7 +192,7 @@ class RegionBins final : public RegionKernel {
   bool half_pixel_, maximum_;
 };
 
-class RegionMaxima final : public RegionKernel {
+class RegionMaxima final : public RegionKernel<float> {
  public:
   explicit RegionMaxima(const Step& step) : RegionKernel(step, 5) {}
 
@@ -290,7 +297,7 @@ class ByteRegions final : public Kernel {
  private:
   int64_t worker_bytes() const { return round_up(channels_ * 4, 64); }
 
-  bool make_axis(float start, float end, int64_t bins, int64_t size, RegionAxis* axis) const {
+  bool make_axis(float start, float end, int64_t bins, int64_t size, RegionAxis<float>* axis) const {
     const float length = std::max(end - start, 1.0f), bin = length / static_cast<float>(bins);
     const float wanted = given_ != 0 ? static_cast<float>(given_) : std::ceil(bin);
     if (!std::isfinite(start) || !std::isfinite(length) || !(wanted >= 1.0f)) return false;
@@ -320,7 +327,7 @@ class ByteRegions final : public Kernel {
     for (int i = 0; i < 4; ++i) {
       if (!std::isfinite(box[i])) return false;
     }
-    RegionAxis down, across;
+    RegionAxis<float> down, across;
     Rescaling rescale = rescale_;
     if (!make_axis(box[1] * scale_, box[3] * scale_, down_, height_, &down) ||
         !make_axis(box[0] * scale_, box[2] * scale_, across_, width_, &across) ||
@@ -340,8 +347,8 @@ class ByteRegions final : public Kernel {
   }
 
   // Four neighbours of a sample; those beside the image count as zeros.
-  void add(const uint8_t* x, const RegionAxis& down, int64_t row, const RegionAxis& across, int64_t column, int64_t i,
-           uint32_t* sums) const {
+  void add(const uint8_t* x, const RegionAxis<float>& down, int64_t row, const RegionAxis<float>& across,
+           int64_t column, int64_t i, uint32_t* sums) const {
     int64_t y[2], at[2];
     float ly, lx;
     const bool near_y = down.at(row, i / across.count, y, y + 1, &ly);
@@ -369,7 +376,8 @@ std::unique_ptr<Kernel> make_roi_align(const Step& step, const CoreSet&) { retur
 
 std::unique_ptr<Kernel> make_region_bins(const Step& step, const CoreSet&) {
   require_rounded_twice(step);
-  return std::make_unique<RegionBins>(step);
+  if (step.input(0).type == Type::f64) return std::make_unique<RegionBins<double>>(step);
+  return std::make_unique<RegionBins<float>>(step);
 }
 
 std::unique_ptr<Kernel> make_region_maxima(const Step& step, const CoreSet&) {

@@ -240,6 +240,21 @@ void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t c
   }
 }
 
+// The last place of equal values, in rows or beside each other.
+template <class T, ExtremeOrder kOrder>
+void last_places(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place) {
+  for (int64_t j = 0; j < count; ++j) {
+    const T* row = reinterpret_cast<const T*>(x) + j * (inner == 1 ? dimension : 1);
+    T best = key<kOrder>(row[0]);
+    place[j] = 0;
+    for (int64_t k = 1; k < dimension; ++k) {
+      const T candidate = key<kOrder>(row[k * inner]);
+      if (candidate < best) continue;
+      best = candidate, place[j] = static_cast<int32_t>(k);
+    }
+  }
+}
+
 using PlacesOfRows = void (*)(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place);
 
 // Which NaNs stand before all numbers: none, one that is the first element, or the first one.
@@ -313,11 +328,14 @@ class ArgMax final : public Kernel {
 };
 
 template <class T, ExtremeOrder kOrder>
-std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner, bool before = false,
+std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t dimension, int64_t inner, bool before = false,
                              StayingNan staying = StayingNan::none) {
+  const Type position = step.output().type;
   if (position != Type::s32 && position != Type::s64) return nullptr;
-  return std::make_unique<ArgMax>(inner == 1 ? places_in_rows<T, kOrder> : places_beside<T, kOrder>, sizeof(T),
-                                  position == Type::s64, outer, dimension, inner, before, staying);
+  const PlacesOfRows places = step.integer("last", 0, 1) != 0 ? last_places<T, kOrder>
+                              : inner == 1                    ? places_in_rows<T, kOrder>
+                                                              : places_beside<T, kOrder>;
+  return std::make_unique<ArgMax>(places, sizeof(T), position == Type::s64, outer, dimension, inner, before, staying);
 }
 
 StayingNan staying_nan(const Step& step) {
@@ -329,7 +347,6 @@ StayingNan staying_nan(const Step& step) {
 
 template <ExtremeOrder kIntegers, ExtremeOrder kReals>
 std::unique_ptr<Kernel> make_for(const Step& step) {
-  require(step.integer("last", 0, 1) == 0, "no native kernel for the last of equal values");
   const Operand &in = step.input(0), &out = step.output();
   require(in.rank() >= 1 && in.dense() && out.dense(), "both sides must be dense");
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);
@@ -347,15 +364,15 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
           "no native rule for this slot");
   switch (in.type) {
     case Type::s2:
-    case Type::s4: return make<int8_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::s4: return make<int8_t, kIntegers>(step, outer, dimension, inner);
     // 8-bit integers are kept unsigned, in the same order.
     case Type::s8:
-    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, dimension, inner, before);
-    case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner, before);
-    case Type::s32: return make<int32_t, kIntegers>(out.type, outer, dimension, inner);
-    case Type::s64: return make<int64_t, kIntegers>(out.type, outer, dimension, inner);
-    case Type::f32: return make<int32_t, kReals>(out.type, outer, dimension, inner, false, staying_nan(step));
-    case Type::f64: return make<int64_t, kReals>(out.type, outer, dimension, inner, false, staying_nan(step));
+    case Type::u8: return make<uint8_t, kIntegers>(step, outer, dimension, inner, before);
+    case Type::s16: return make<int16_t, kIntegers>(step, outer, dimension, inner, before);
+    case Type::s32: return make<int32_t, kIntegers>(step, outer, dimension, inner);
+    case Type::s64: return make<int64_t, kIntegers>(step, outer, dimension, inner);
+    case Type::f32: return make<int32_t, kReals>(step, outer, dimension, inner, false, staying_nan(step));
+    case Type::f64: return make<int64_t, kReals>(step, outer, dimension, inner, false, staying_nan(step));
     default: return nullptr;
   }
 }

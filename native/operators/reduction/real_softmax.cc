@@ -125,11 +125,14 @@ class WideSoftmax final : public Kernel {
     require(in.type == Type::f64 && out.type == Type::f64, "no native kernel for these types");
     require(logarithm || step.real("beta") == 1, "no native factor");
     const std::vector<int64_t>& view = step.list("view");
-    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
-                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
-            "rows must lie side by side and fill both sides");
-    rows_ = view[0], length_ = view[1];
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] > 0 &&
+                in.elements / view[1] / view[2] == view[0] && in.elements % (view[1] * view[2]) == 0 &&
+                in.elements == out.elements && in.dense() && out.dense(),
+            "rows must fill both sides");
+    inner_ = view[2], rows_ = view[0] * inner_, length_ = view[1];
   }
+  // Rows that do not lie side by side are worked on in scratch memory.
+  int64_t scratch_bytes(int threads) const override { return inner_ == 1 ? 0 : threads * worker_bytes(); }
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const double*>(run.inputs[0]);
@@ -137,9 +140,14 @@ class WideSoftmax final : public Kernel {
     std::atomic<bool> known{true};
     run.pool.parallel(rows_, rows_ * length_ < kParallelReals ? 1 : run.pool.threads(), [&](int64_t row, int worker) {
       const bool odd_end = row == rows_ - 1 && rows_ * length_ % 2 != 0;
-      if (!one(run, worker, in + row * length_, out + row * length_, odd_end)) {
+      const int64_t at = row / inner_ * length_ * inner_ + row % inner_;
+      auto* own = reinterpret_cast<double*>(run.scratch + worker * worker_bytes());
+      for (int64_t i = 0; inner_ != 1 && i < length_; ++i) own[i] = in[at + i * inner_];
+      const double* from = inner_ == 1 ? in + at : own;
+      if (!one(run, worker, from, inner_ == 1 ? out + at : own + length_, odd_end)) {
         known.store(false, std::memory_order_relaxed);
       }
+      for (int64_t i = 0; inner_ != 1 && i < length_; ++i) out[at + i * inner_] = own[length_ + i];
     });
     if (!known.load(std::memory_order_relaxed)) throw Undefined();
   }
@@ -194,8 +202,10 @@ class WideSoftmax final : public Kernel {
     return true;
   }
 
+  int64_t worker_bytes() const { return 16 * length_; }
+
   bool logarithm_;
-  int64_t rows_ = 0, length_ = 1;
+  int64_t rows_ = 0, length_ = 1, inner_ = 1;
 };
 
 }  // namespace

@@ -75,6 +75,26 @@ class Reduction {
     });
   }
 
+  // For every output: acc = element(acc, x) for its elements in row-major order, from start(output) on; then finish(output, acc).
+  template <class T, class Start, class Element, class Finish>
+  void run_elements(const Run& run, const Start& start, const Element& element, const Finish& finish) const {
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    parallel(run, outputs_, [&](int64_t index, int worker) {
+      auto acc = start(index);
+      const int64_t kept = inner_kept_ ? inner_ : 1, length = inner_kept_ ? 1 : inner_;
+      const T* base = in + offset(kept_, index / kept) + index % kept;
+      for (int64_t r = 0; r < count_ / length; ++r) {
+        const T* part = base + offset(reduced_, r);
+        for (int64_t begin = 0; begin < length; begin += kPiece) {
+          if ((r * length + begin) % kPiece < length) run.check(worker);
+          const int64_t end = std::min(length, begin + kPiece);
+          for (int64_t i = begin; i < end; ++i) acc = element(acc, part[i]);
+        }
+      }
+      finish(index, acc);
+    });
+  }
+
   // The same where what remains is the output.
   template <class T, class Part>
   void run_parts(const Run& run, int64_t length, T start, const Part& part) const {
