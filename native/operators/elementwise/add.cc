@@ -128,25 +128,33 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
   return make_lane_zip(step, body, tail);
 }
 
-// What each stored byte is worth in the output's scale, without zero point; sums are modulo 2^32.
+// What each stored byte, or integer of 16 bits, is worth in the output's scale, without zero point; sums are modulo 2^32.
+template <class T, size_t kEntries>
 std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
   const Type type = step.input(0).type;
-  if (!is_8bit(type) || step.input(1).type != type || step.output().type != type) return nullptr;
+  if (step.input(1).type != type || step.output().type != type) return nullptr;
   const int flip = flip_of(type);
-  std::array<uint32_t, 256> first, second;
-  const auto read = [&](const char* key, std::array<uint32_t, 256>& table, uint32_t sign) {
+  // Small ones are copied into loops.
+  using Table = std::conditional_t<kEntries == 256, std::array<uint32_t, 256>, std::vector<uint32_t>>;
+  Table first{}, second{};
+  // Tables begin with the smallest integer, which the place of 16 bits without a sign does not.
+  const bool turned = type == Type::s16;
+  const auto read = [&](const char* key, Table& table, uint32_t sign) {
     const Array& array = step.array(key);
-    require(array.count == 256, "there must be one entry per byte");
-    for (int i = 0; i < 256; ++i) table[i] = sign * static_cast<uint32_t>(array.integer(i));
+    require(array.count == static_cast<int64_t>(kEntries), "there must be one entry per integer");
+    if constexpr (kEntries != 256) table.resize(kEntries);
+    for (size_t i = 0; i < kEntries; ++i) {
+      table[turned ? i ^ kEntries / 2 : i] = sign * static_cast<uint32_t>(array.integer(static_cast<int64_t>(i)));
+    }
   };
   read("first_table", first, 1u);
   read("second_table", second, subtract ? ~0u : 1u);
   const auto zero_point = static_cast<uint32_t>(step.integer("output_zero_point", kLeastTotal, kMostTotal));
   const auto low = static_cast<int32_t>(step.integer("low", kLeastTotal, kMostTotal));
   const auto high = static_cast<int32_t>(step.integer("high", kLeastTotal, kMostTotal));
-  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+  return make_zip<T, T>(step, [=](T a, T b) {
     const auto sum = static_cast<int32_t>(first[a] + second[b] + zero_point);
-    return static_cast<uint8_t>(std::min(std::max(sum, low), high) + flip);
+    return static_cast<T>(std::min(std::max(sum, low), high) + flip);
   });
 }
 
@@ -155,7 +163,10 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
   if (step.text("form") == "ranges" && !subtract) return make_ranged_add(step);
   if (step.text("form") == "affine") return make_affine_add(step, cores);
   if (step.text("form") == "of_many") return nullptr;
-  if (step.text("form") == "tables") return make_tabled(step, subtract);
+  if (step.text("form") == "tables") {
+    if (is_8bit(step.input(0).type)) return make_tabled<uint8_t, 256>(step, subtract);
+    return type_bytes(step.input(0).type) == 2 ? make_tabled<uint16_t, 65536>(step, subtract) : nullptr;
+  }
   if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;

@@ -24,8 +24,9 @@ class BytePoints {
     const bool late = step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0;
     if (late && step.has_input(operand)) {
       const Operand& given = step.input(operand);
-      require(given.dense() && given.type == type, "late zero points have another form");
-      operand_ = operand;
+      wide_ = given.type == Type::s32;
+      require(given.dense() && (wide_ || given.type == type), "late zero points have another form");
+      operand_ = operand, flip_ = flip_of(type);
       count = given.elements;
     } else if (!late && step.has_array(name + "s")) {
       const Array& given = step.array(name + "s");
@@ -38,19 +39,31 @@ class BytePoints {
   }
 
   int32_t at(const Run& run, int64_t i) const {
-    return known_.empty() ? run.inputs[operand_][i % count] : known_[i % count];
+    if (!known_.empty()) return known_[i % count];
+    return wide_ ? wide(run, i % count) + flip_ : run.inputs[operand_][i % count];
+  }
+  // Throws Undefined where one is so large that differences may leave 16 bits, which a row may keep them in.
+  void check(const Run& run) const {
+    for (int64_t i = 0; wide_ && i < count; ++i) {
+      if (wide(run, i) < -kFarPoint || wide(run, i) > kFarPoint) throw Undefined();
+    }
   }
   bool is_operand(size_t input) const { return known_.empty() && input == operand_; }
 
   int64_t count = 1;
 
  private:
+  static constexpr int32_t kFarPoint = (1 << 15) - 256;
+
+  int32_t wide(const Run& run, int64_t i) const { return reinterpret_cast<const int32_t*>(run.inputs[operand_])[i]; }
   void keep(int64_t point, Type type) {
     require(point >= -(1 << 16) && point <= 1 << 16, "a zero point is out of range");
     known_.push_back(static_cast<int32_t>(point + flip_of(type)));
   }
 
   size_t operand_ = 0;
+  bool wide_ = false;  // the operand holds s32
+  int32_t flip_ = 0;
   std::vector<int32_t> known_;
 };
 
@@ -135,6 +148,8 @@ class ByteProducts final : public Kernel {
 
   void run(const Run& run) const override {
     const int threads = run.pool.threads_for(p_.work() / rate_);
+    row_points_.check(run);
+    column_points_.check(run);
     Shared shared;
     uint8_t* at = run.scratch;
     const auto take = [&](int64_t bytes) {

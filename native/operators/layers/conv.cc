@@ -14,6 +14,8 @@
 #include "operators/layers/image_convolution.h"
 #include "operators/layers/image_frame.h"
 #include "operators/layers/integer_convolution.h"
+#include "operators/layers/integer_finish.h"
+#include "operators/layers/late_layer.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/real_convolution.h"
 #include "operators/layers/real_layer.h"
@@ -492,13 +494,14 @@ class OrderedReals final : public Kernel {
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
   if (arithmetic == "whole") return make_whole_layer(step, cores);
-  require(step.rules.count("center") == 0, "no native rule for this slot");
+  if (step.rules.count("center") != 0) return make_conv(without_center(step), cores);
   if (arithmetic == "images" || arithmetic == "depthwise" || arithmetic == "hybrid" || arithmetic == "ordered") {
     const std::string& layout = step.text("filter_layout");
     if (layout == "OSI") return make_image_convolution(step, cores);
     if (layout == "ISO") return make_depthwise_convolution(step, cores);
   }
   if (arithmetic == "ordered") return make_ordered_convolution(step);
+  if (needs_late_layer(step)) return make_late_layer(step, cores, make_conv);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
   return make_real_convolution(step, cores);
 }

@@ -79,6 +79,8 @@ class UnfoldedConvolution final : public Kernel {
             "the filter's shape differs");
     const bool late = step.integer("late", 0, 1) != 0;
     reads_point_ = late && step.has_input(ProductOperands::kRowPoint);
+    wide_point_ = reads_point_ && step.input(ProductOperands::kRowPoint).type == Type::s32;
+    flip_ = flip_of(in.type);
     point_ = (late ? 0 : step.integer("input_zero_point")) + flip_of(in.type);
     require(point_ >= 0 && point_ <= 255, "padding cannot be stored");
     require(!pairs_ || depth_ > 1 || filters > groups, "single filters are exact");
@@ -101,7 +103,14 @@ class UnfoldedConvolution final : public Kernel {
   std::string note() const override { return "windows side by side, " + products_->note(); }
 
   void run(const Run& run) const override {
-    const auto outside = static_cast<uint8_t>(reads_point_ ? run.inputs[ProductOperands::kRowPoint][0] : point_);
+    int64_t point = point_;
+    if (reads_point_) {
+      const uint8_t* given = run.inputs[ProductOperands::kRowPoint];
+      point = wide_point_ ? int64_t{*reinterpret_cast<const int32_t*>(given)} + flip_ : *given;
+      // Padding cannot be stored.
+      if (point < 0 || point > 255) throw Undefined();
+    }
+    const auto outside = static_cast<uint8_t>(point);
     const int64_t lines = d_.out * h_.out;
     run.pool.parallel(p_.matrices() * lines, [&](int64_t task, int) {
       const int64_t line = task % lines;
@@ -177,7 +186,8 @@ class UnfoldedConvolution final : public Kernel {
   std::unique_ptr<Kernel> products_;
   size_t operands_ = 0;
   int64_t depth_ = 0, terms_ = 0, point_ = 0, bytes_ = 0;
-  bool reads_point_ = false, pairs_ = false;
+  bool reads_point_ = false, wide_point_ = false, pairs_ = false;
+  int32_t flip_ = 0;
 };
 
 }  // namespace

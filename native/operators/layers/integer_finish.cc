@@ -1,5 +1,7 @@
 #include "operators/layers/integer_finish.h"
 
+#include "operators/core/any_type.h"
+
 namespace bittrue {
 
 IntegerFinish::IntegerFinish(const Step& step, int64_t columns) {
@@ -45,6 +47,34 @@ IntegerFinish::IntegerFinish(const Step& step, int64_t columns) {
   }
   // Without an addend there is a product alone, which may be -0.
   if (!rows_first && addends == kNone) fused = false;
+}
+
+Step without_center(const Step& step) {
+  if (step.rules.count("center") == 0) return step;
+  require(step.rule("center") == "s16_wrap", "no native rule for this slot");
+  const bool late = step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0;
+  for (const size_t operand : {0, 1}) {
+    const std::string name = operand == 0 ? "input_zero_point" : "weight_zero_point";
+    const Type type = step.input(operand).type;
+    rules::Ends ends{};
+    require(ends_of(type, ends) && type_bytes(type) <= 2, "no native kernel for these types");
+    std::vector<int64_t> points;
+    if (late) {
+      require(is_8bit(type), "differences may leave 16 bits");
+    } else if (step.has_array(name + "s")) {
+      const Array& given = step.array(name + "s");
+      for (int64_t i = 0; i < given.count; ++i) points.push_back(given.integer(i));
+    } else {
+      points.push_back(step.integer(name.c_str()));
+    }
+    for (const int64_t point : points) {
+      const int64_t least = ends.minimum, most = static_cast<int64_t>(ends.maximum);
+      require(point <= least + INT16_MAX + 1 && point >= most - INT16_MAX, "differences may leave 16 bits");
+    }
+  }
+  Step plain = step;
+  plain.rules.erase("center");
+  return plain;
 }
 
 }  // namespace bittrue

@@ -4,6 +4,7 @@
 #include "operators/layers/computed_products.h"
 #include "operators/layers/integer_finish.h"
 #include "operators/layers/integer_layer.h"
+#include "operators/layers/late_layer.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/tensor_products.h"
 #include "operators/layers/wrapping_products.h"
@@ -31,13 +32,13 @@ std::unique_ptr<Kernel> make_layer(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
-  require(step.rules.count("center") == 0, "no native rule for this slot");
+  if (step.rules.count("center") != 0) return make_matmul(without_center(step), cores);
   if (step.integers.count("block_size") != 0) return make_block_product(step, cores);
   if (step.integers.count("wraps") != 0) return make_wrapping_products(step);
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
+  if (needs_late_layer(step)) return make_late_layer(step, cores, make_matmul);
   if (step.rules.count("store") != 0) {
-    require(step.integer("late", 0, 1) == 0, "scales are known while running only");
     require(is_8bit(step.output().type), "no native kernel for these types");
     require_column_multipliers(step);
   }

@@ -5,7 +5,9 @@
 
 #include <limits>
 
+#include "operators/core/any_type.h"
 #include "operators/core/lanes.h"
+#include "operators/core/late_scales.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
@@ -173,15 +175,14 @@ rules::CenterRule center_of(const Step& step) {
 // A multiplier and a zero point per position of one axis, or one of each.
 class RescaledSlices final : public Kernel {
  public:
-  explicit RescaledSlices(const Step& step) : center_(center_of(step)) {
+  explicit RescaledSlices(const Step& step) : center_(center_of(step)), reader_(step.input(0).type) {
     const Operand &in = step.input(0), &out = step.output();
     const bool wide = in.type == Type::s64;
     for (const Type type : {wide ? out.type : in.type, out.type}) {
-      require(is_8bit(type) || type == Type::s16 || type == Type::s32, "no native kernel for these types");
+      require(is_integer(type) && type_bytes(type) <= 4 && type != Type::u32, "no native kernel for these types");
     }
     in_bytes_ = type_bytes(in.type), out_bytes_ = type_bytes(out.type);
     require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
-    in_flip_ = flip_of(in.type);
     if (step.has_array("input_zero_points")) {
       const int64_t axis = step.integer("axis", 0, in.rank() - 1);
       dimension_ = in.shape[axis];
@@ -210,11 +211,11 @@ class RescaledSlices final : public Kernel {
     run.pool.parallel((elements + kBlock - 1) / kBlock, [&](int64_t task, int) {
       const int64_t first = task * kBlock, last = std::min(elements, first + kBlock);
       int64_t values[kBlock];
-      load_integers(run.inputs[0] + first * in_bytes_, in_bytes_, values, last - first);
+      reader_.integers(run.inputs[0] + first * in_bytes_, values, last - first);
       for (int64_t i = first; i < last;) {
         const int64_t channel = i / inner_ % dimension_, end = std::min(last, (i / inner_ + 1) * inner_);
         for (; i < end; ++i) {
-          const int64_t centered = rules::center(center_, values[i - first] - in_flip_, zero_points_[channel]);
+          const int64_t centered = rules::center(center_, values[i - first], zero_points_[channel]);
           values[i - first] = rules::requantize(requantize_, centered, channel);
         }
       }
@@ -224,10 +225,67 @@ class RescaledSlices final : public Kernel {
 
  private:
   rules::CenterRule center_;
+  AnyReader reader_;
   rules::Requantize requantize_;
   std::vector<int64_t> zero_points_;
   int64_t outer_ = 1, dimension_ = 1, inner_ = 1, in_bytes_ = 0, out_bytes_ = 0;
-  int32_t in_flip_ = 0;
+};
+
+// Multipliers and zero points that only running tells: one, or one per position of an axis.
+class LateRescaled final : public Kernel {
+ public:
+  explicit LateRescaled(const Step& step)
+      : center_(center_of(step)), scales_(step), reader_(step.input(0).type), writer_(step.output().type) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(is_integer(in.type) && type_bytes(in.type) <= 4 && type_bytes(out.type) <= 4,
+            "no native kernel for these types");
+    require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
+    inner_ = elements_ = in.elements;
+    if (step.integers.count("axis") != 0) {
+      const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+      dimension_ = in.shape[axis], inner_ = 1;
+      for (int64_t i = axis + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
+    }
+    for (size_t input = 1; input < 5; ++input) {
+      require(step.has_input(input), "an operand is missing");
+      numbers_.push_back(LateNumbers(step, input, input < 3 ? 1 : dimension_));
+    }
+  }
+  int64_t scratch_bytes(int) const override { return dimension_ * static_cast<int64_t>(sizeof(Slice)); }
+
+  void run(const Run& run) const override {
+    auto* slices = reinterpret_cast<Slice*>(run.scratch);
+    const double output = numbers_[0].at(run, 0);
+    const auto zero_point = static_cast<int64_t>(numbers_[1].at(run, 0));
+    for (int64_t i = 0; i < dimension_; ++i) {
+      slices[i].zero_point = static_cast<int64_t>(numbers_[3].at(run, i));
+      if (!scales_.prepare(numbers_[2].at(run, i), 1, output, &slices[i].multiplier)) throw Undefined();
+    }
+    constexpr int64_t kBlock = 1024;
+    run.pool.parallel((elements_ + kBlock - 1) / kBlock, [&](int64_t task, int) {
+      const int64_t first = task * kBlock, count = std::min(kBlock, elements_ - first);
+      int64_t values[kBlock];
+      reader_.integers(run.inputs[0] + first * reader_.bytes(), values, count);
+      for (int64_t i = 0; i < count; ++i) {
+        const Slice& slice = slices[(first + i) / inner_ % dimension_];
+        values[i] = scales_.stored(rules::center(center_, values[i], slice.zero_point), slice.multiplier, zero_point);
+      }
+      writer_.store(values, run.outputs[0] + first * writer_.bytes(), count);
+    });
+  }
+
+ private:
+  struct Slice {
+    LateScales::Multiplier multiplier;
+    int64_t zero_point;
+  };
+
+  rules::CenterRule center_;
+  LateScales scales_;
+  AnyReader reader_;
+  IntegerWriter writer_;
+  std::vector<LateNumbers> numbers_;  // scale and zero point of the result, then of the input
+  int64_t dimension_ = 1, inner_ = 1, elements_ = 0;
 };
 
 }  // namespace
@@ -260,7 +318,9 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  if (step.has_array("input_zero_points") || step.input(0).type == Type::s64) {
+  if (step.integers.count("late") != 0 && step.integer("late") != 0) return std::make_unique<LateRescaled>(step);
+  const bool words = step.input(0).type == Type::u16 || step.output().type == Type::u16;
+  if (step.has_array("input_zero_points") || step.input(0).type == Type::s64 || words) {
     return std::make_unique<RescaledSlices>(step);
   }
   const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
