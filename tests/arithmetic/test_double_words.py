@@ -19,6 +19,11 @@ def test_powers_are_near_those_of_binary64(exponent: float) -> None:
     expected = np.power(x.astype(np.float64), float(F32(exponent)))
     found = double_words.power(x, exponent)
     assert (np.abs(found - expected) <= 3 * 2.0**-23 * expected).all()
+    # Without the second words of y e what y and e have in bits counts.
+    joined = double_words.power(x, exponent, joined=True)
+    size = np.abs(np.log2(expected)) + 8
+    assert (np.abs(joined - expected) <= 2.0**-23 * size * expected).all()
+    assert exponent == np.trunc(exponent) or not np.array_equal(joined, found)
     assert exponent == -1 or not np.array_equal(found, expected.astype(F32))
 
 

@@ -17,7 +17,7 @@ def _layer(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     rows, depth, units = int(rng.choice([1, 2, 30])), int(rng.integers(1, 40)), int(rng.choice([1, 7, 8, 9, 40, 101]))
     x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((rows, depth), (units, depth), (units,)))
     operands = [T("f32", x.shape), T("f32", w.shape, data=w), T("f32", b.shape, data=b)]
-    options = ("FullyConnectedOptions", {})
+    options: tuple[str, dict[str, int]] = ("FullyConnectedOptions", {})
     return single("FULLY_CONNECTED", options, operands, [T("f32", (rows, units))]), x
 
 

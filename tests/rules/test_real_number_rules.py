@@ -579,8 +579,10 @@ def test_products_and_their_sums_are_told_apart() -> None:
         assert results["rounded_once"].tolist() == [float(nearest(v) if kind == F32 else v) for v in once]
         assert np.array_equal(results["rounded_twice"], x * y + z)
         assert np.array_equal(rules["rounded_once"].pair(x, y, z, w), rules["rounded_once"].apply(x, y, z * w))
-        assert len({found.tobytes() for found in results.values()}) == len(results)
-        assert all(found.dtype == kind for found in results.values())
+        pairs = {name: rule.pair(x, y, z, w) for name, rule in rules.items()}
+        assert np.array_equal(pairs["rounded_once_but_pairs"], x * y + z * w)
+        assert len({results[name].tobytes() + pairs[name].tobytes() for name in rules}) == len(rules)
+        assert all(found.dtype == kind for found in (*results.values(), *pairs.values()))
 
 
 def test_real_divisions_are_told_apart() -> None:

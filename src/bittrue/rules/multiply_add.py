@@ -18,14 +18,17 @@ class MultiplyAddRule:
     apply: Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], np.ndarray]
     formula: str
     source: str
+    pairs_apart: bool = False
 
     def pair(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, d: npt.ArrayLike) -> np.ndarray:
-        """a b + c d: the second product is rounded first.
+        """a b + c d: the second product is rounded first, and with `pairs_apart` both are.
 
         >>> a, b = np.float32([1 + 2**-12]), np.float32([-1])
         >>> [rule.pair(a, a, b, a).tolist() for rule in RULES.values()]
-        [[0.000244140625], [0.0002442002296447754]]
+        [[0.000244140625], [0.0002442002296447754], [0.000244140625]]
         """
+        if self.pairs_apart:
+            return np.asarray(np.multiply(a, b) + np.multiply(c, d))
         return self.apply(a, b, np.multiply(c, d))
 
 
@@ -48,5 +51,11 @@ RULES: dict[str, MultiplyAddRule] = {
         _rounded_once,
         "one rounding of a b + c; of two products that are added up the second one is rounded first",
         "docs/facts/onnxruntime.md 3.8, verified by running",
+    ),
+    "rounded_once_but_pairs": MultiplyAddRule(
+        _rounded_once,
+        "one rounding of a b + c; two products that are added up are rounded each",
+        "docs/facts/onnxruntime.md 3.8, verified by running",
+        pairs_apart=True,
     ),
 }

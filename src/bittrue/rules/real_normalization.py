@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -521,8 +521,14 @@ def _length_fused(x: Rows, p: int) -> np.ndarray:
         return np.where(length == 0, np.float32(0), x / length)
 
 
-def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: float) -> np.ndarray:
-    """Sums of a moving window: one square is added, then one is taken away."""
+def _across_running(
+    x: np.ndarray, size: int, alpha: float, beta: float, bias: float, joined: bool = False
+) -> np.ndarray:
+    """Sums of a moving window: one square is added, then one is taken away; `joined`: their products are fused."""
+
+    def add(total: np.ndarray, factor: np.float32, square: np.ndarray) -> np.ndarray:
+        return fma(factor, square, total) if joined else total + factor * square
+
     before = (size - 1) // 2
     share = np.float32(alpha) / np.float32(size)
     with np.errstate(all="ignore"):
@@ -530,15 +536,15 @@ def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: f
         sums = np.full_like(x, bias)
         under = sums[:, 0].copy()
         for i in range(size):
-            under = under + share * squares[:, i]
+            under = add(under, share, squares[:, i])
         sums[:, 0] = under
         for c in range(1, x.shape[1]):
-            under = under + share * squares[:, c + size - 1] - share * squares[:, c - 1]
+            under = add(add(under, share, squares[:, c + size - 1]), -share, squares[:, c - 1])
             sums[:, c] = under
         # The last one to three of all numbers are the C library's.
         flat, exponent = sums.ravel(), np.float32(-beta)
         rest = flat[flat.size // 4 * 4 :]
-        powers = double_words.power(flat, exponent)
+        powers = double_words.power(flat, exponent, joined)
         powers[flat.size - rest.size :] = elementary.power(rest, np.full_like(rest, exponent))
         return np.asarray(x * powers.reshape(x.shape))
 
@@ -585,10 +591,12 @@ RULES: dict[str, RealNormalizationRule] = {
         by_rows=_rows_joined,
         by_given=_given_joined,
         by_length=_length_fused,
+        across=partial(_across_running, joined=True),
         formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
         "scale, bias); broadcast scales as binary32_lanes; instance and group: sums in packets of 4 whose lanes are "
         "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less square "
-        "of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours",
+        "of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours; across: "
+        "as binary32_lanes with fused sums, and powers whose logarithms lose second words of products",
         source="the same kernels as compilers for aarch64 join their operations; verified by running",
     ),
     "binary64_running": replace(

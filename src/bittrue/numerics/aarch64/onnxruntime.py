@@ -38,7 +38,7 @@ CHANGES = (
         Change(stem, _NORMAL)
         for stem in (
             *("batch_normalization", "group_normalization", "layer_normalization", "lp_normalization"),
-            "mean_variance_normalization",
+            *("local_response_normalization", "mean_variance_normalization"),
         )
     ),
     *(
@@ -121,12 +121,18 @@ CHANGES = (
 _OTHER_KERNELS = "processors with i8mm, SME or without dot products have other kernels"
 _TINY = "blocks whose largest number is below 2^-121 become other integers"
 _WHOLE = ("rows_are_whole_blocks", 32)
+_OF_PLANES = ("last_size_below", 0, 4)
 _N_BITS = "f32 u8 f32|- - - f32 {} -> f32"
 
 
 def _apart(rows: tuple[Row, ...]) -> Iterator[Row]:
-    """Experts with Gelu take the hyperbolic tangent of the C library, which is compiled with joined products there."""
+    """Experts with Gelu take the hyperbolic tangent of the C library, which is compiled with joined products there; of
+    grids, those of planes have an order that is known.
+    """
     for row in rows:
+        if row.operator == "affine_grid":
+            plane = {"multiply_add": "rounded_once_but_pairs"}
+            yield replace(row, rules=plane, when=(*row.when, _OF_PLANES), evidence=RUN, limit="", inexact=False)
         gated = ("experts_gate_by_blocks",) in row.when
         if row.operator == "mixture_of_experts" and not row.inexact and not gated:
             limit = "on aarch64 1 of 40 models gave another last bit: the C library's hyperbolic tangent"

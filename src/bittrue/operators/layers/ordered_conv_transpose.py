@@ -55,6 +55,10 @@ def _chains(call: Call, shape: Sequence[int]) -> dict[str, Attribute]:
     return {"chains": sum_of_products.chains_of_windows(shape[-1], single)}
 
 
+def _count(step: Step) -> int:
+    return int(step.parameters.get("chains", 1))  # type: ignore[arg-type]
+
+
 def lower_hybrid(call: Call) -> Lowered:
     """The same with the scales of the weights."""
     lowered, weights = lower(call), call.input(1)
@@ -88,7 +92,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     total = np.zeros((batch, *reached, channels), np.float32)
     if rule.from_bias and bias is not None:
         total[...] = bias.reshape(-1)
-    taps, chains = list(np.ndindex(*weights.shape[:-2])), step.parameters.get("chains", 1)
+    taps, chains = list(np.ndindex(*weights.shape[:-2])), _count(step)
     for at, image in enumerate(x):
         results = [total[at], *(np.zeros_like(total[at]) for _ in range(chains - 1))]
         scale = np.float32(1)
