@@ -134,7 +134,7 @@ class Model:
 
         Raises:
             InputError: unknown numerics, executor, graph or input name.
-            UnsupportedError, InvalidModelError, ResourceError: see `bittrue.plan.planner.make_plan`.
+            UnsupportedError, InvalidModelError, ResourceError: see `bittrue.plan.make_plan`.
 
         Warns:
             InexactWarning: rows of the numerics that this model needs are marked inexact.

@@ -10,7 +10,7 @@ from . import numerics as numerics_tables
 from .errors import BittrueError, InputError
 from .graph import DATA_TYPES, DataType, Graph, Node, Tensor, data_type
 from .numerics import Numerics
-from .plan.planner import make_plan
+from .plan import make_plan
 from .rules.quantize import DEQUANTIZE, QUANTIZE
 from .runtime.reference import ReferenceExecutor
 

@@ -11,7 +11,7 @@ import pytest
 import bittrue
 from bittrue import numerics, qnn
 from bittrue.compare.segments import Segment, segments
-from bittrue.plan.planner import rewritten_graph
+from bittrue.plan.declared import rewritten_graph
 from support import caffe2_nets as nets
 from support.caffe_models import Files
 from support.verdicts import verdict

@@ -13,7 +13,7 @@ import bittrue
 from bittrue import numerics
 from bittrue.compare.segments import segments
 from bittrue.compare.verdict import Explainer
-from bittrue.plan.planner import rewritten_graph
+from bittrue.plan.declared import rewritten_graph
 from compare.test_planted_faults import layer_and_model, pair_model, random_inputs, segment_of, verdict
 from support import faulty_device as device
 from support.build import T, single

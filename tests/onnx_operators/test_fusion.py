@@ -10,7 +10,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import Declared
+from bittrue.plan.declared import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.differential import assert_same
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure

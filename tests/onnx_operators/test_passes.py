@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import Declared
+from bittrue.plan.declared import Declared
 from bittrue.rewrites import rewrite
 from bittrue.rewrites.called_graphs import DIVIDED
 from support.differential import assert_same

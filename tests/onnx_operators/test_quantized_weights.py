@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import Declared
+from bittrue.plan.declared import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.fused_models import optimised
 from support.onnx_models import cases

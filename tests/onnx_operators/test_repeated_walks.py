@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find
-from bittrue.plan.planner import Declared
+from bittrue.plan.declared import Declared
 from bittrue.rewrites.editing import Editor
 from bittrue.rewrites.onnxruntime_optimizer import free_dimensions
 

@@ -9,7 +9,7 @@ import pytest
 
 import bittrue
 from bittrue.numerics import find
-from bittrue.plan.planner import Declared
+from bittrue.plan.declared import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.float_models import MODELS, forms, quantize
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure

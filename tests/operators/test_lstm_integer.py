@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bittrue
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import make_plan
+from bittrue.plan import make_plan
 from bittrue.runtime import ReferenceExecutor
 from support.build import T, single
 from support.differential import assert_same, check, feeds_for, random_values

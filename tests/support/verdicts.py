@@ -11,7 +11,7 @@ from bittrue import numerics
 from bittrue.compare.result import Verdict
 from bittrue.compare.segments import Segment, segments
 from bittrue.compare.verdict import Explainer
-from bittrue.plan.planner import rewritten_graph
+from bittrue.plan.declared import rewritten_graph
 
 Values = dict[str, np.ndarray]
 

@@ -18,7 +18,7 @@ from ..errors import BittrueError
 from ..graph import Graph, Node, Quantization, Tensor
 from ..names import short
 from ..numerics import Numerics
-from ..plan.planner import rewritten_graph
+from ..plan.declared import rewritten_graph
 from ..runners.base import Runner
 from .host import Host
 from .hypotheses.case import Hypothesis, change_tensors

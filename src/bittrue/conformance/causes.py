@@ -20,7 +20,7 @@ from ..compare.samples import samples_of
 from ..compare.search import pairs
 from ..compare.segments import Segment, segments
 from ..errors import BittrueError
-from ..plan.planner import rewritten_graph
+from ..plan.declared import rewritten_graph
 from .expected import Outputs, same_bytes
 from .properties import properties
 from .result import Class

@@ -14,8 +14,8 @@ from ..compare.segments import Segment, segments
 from ..errors import BittrueError
 from ..numerics import Numerics
 from ..plan import Plan
+from ..plan.declared import rewritten_graph
 from ..plan.first_plan import first_plan
-from ..plan.planner import rewritten_graph
 from .suite import SuiteCase
 
 Outputs = Mapping[str, np.ndarray]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from .. import numerics as numerics_tables
 from ..errors import BittrueError
-from ..plan.planner import rewritten_graph
+from ..plan.declared import rewritten_graph
 from ..plan.support import node_types
 from .causes import SINGLE, STAGES, Differences, Evidence, Search
 from .expected import Expected, Outputs, same_bytes

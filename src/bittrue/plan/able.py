@@ -9,8 +9,8 @@ from ..errors import BittrueError, InputError
 from ..graph import Graph
 from ..numerics import Numerics
 from ..operators import find
+from ..operators.core.called import uses
 from ..records import dataclass, replace
-from ..rewrites.called_graphs import uses
 from .first_plan import first_plan
 from .support import node_types
 from .survey import survey_graph

@@ -8,7 +8,7 @@ from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Graph, find_disorder
 from ..operators import Call, find
 from ..operators.core.base import GraphUse
-from ..rewrites.called_graphs import uses
+from ..operators.core.called import uses
 
 # Far above what converters write.
 _MAX_DEPTH = 16

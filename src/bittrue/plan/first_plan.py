@@ -1,4 +1,4 @@
-"""The plan that a model is prepared with where its file leaves sizes of inputs open."""
+"""A graph's plan under a numerics, and that of a model whose file leaves sizes of inputs open."""
 
 from __future__ import annotations
 
@@ -8,13 +8,59 @@ from functools import partial
 from ..errors import BittrueError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
-from .plan import Plan
-from .planner import DEFAULT_MEMORY_LIMIT, UNFIT, make_plan, plan_for
+from .calls import needed_graphs
+from .folding import with_constants
+from .inexact import limits
+from .plan import Plan, Source
+from .planner import DEFAULT_MEMORY_LIMIT, UNFIT, _to_the_end, _wanted, plan_for, plan_source
 
 # Sizes of open axes that are tried after those of the file.
 _SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
 # Dimensions that are tried while the others stay as they are.
 _TRIED_ALONE = 4
+
+
+def make_plan(
+    graph: Graph,
+    numerics: Numerics,
+    *,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    notes: Sequence[str] = (),
+    graphs: Sequence[Graph] = (),
+    may_end: bool = False,
+) -> Plan:
+    """Plan `graph` under `numerics`.
+
+    Where a value decides shapes that is only known at run time, the plan ends and names what comes `later`.
+
+    Args:
+        graph: nodes in execution order.
+        numerics: the table that fills the slots.
+        shapes: new shapes for graph inputs, by tensor or signature name, and sizes of free dimensions by their names.
+        memory_limit: bytes of live activations and temporaries that a run may need, beside eight times those of
+            the constants.
+        notes: kept in the plan.
+        graphs: all graphs of the file, for operators that call other graphs.
+        may_end: where a node does not fit sizes that the file leaves open and `shapes` does not give, the plan ends
+            before it.
+
+    Raises:
+        UnsupportedError: operators or types without a row; all of them are named in one message.
+        InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
+        ResourceError: a run would exceed `memory_limit`.
+    """
+    given, others, found = graph, graphs, tuple[str, ...]()
+    if numerics.rewrites:
+        from .declared import rewritten_graphs
+
+        (graph, found), others = rewritten_graphs(graph, graphs, numerics, memory_limit)
+    kept = needed_graphs(graph, others)
+    main = next(index for index, one in enumerate(kept) if one is graph)
+    limit = with_constants(memory_limit, given, *graphs)
+    source = Source(numerics, kept, limit, plan_source, main, _wanted(graph, shapes or {}))
+    plan = plan_source(source, (*notes, *found, *limits(kept, numerics)))
+    return plan if may_end else _to_the_end(plan)
 
 
 def free_axes(graph: Graph, shapes: Mapping[str, Sequence[int] | int]) -> dict[str, frozenset[int]]:

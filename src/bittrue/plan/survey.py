@@ -11,9 +11,10 @@ from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from ..records import dataclass, replace
+from .declared import rewritten_graphs
 from .folding import with_constants
 from .plan import Source
-from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graphs
+from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source
 from .support import MAX_NODES, check_graph
 
 

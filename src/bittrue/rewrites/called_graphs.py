@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from ..graph import Graph, Node, Tensor
 from ..operators import find
 from ..operators.core.base import GraphUse
+from ..operators.core.called import unchanged_inputs, uses
 from ..records import replace
 from . import KnownSizes, Shapes, known_sizes, settle_reshapes, share_sizes
 
@@ -19,21 +20,6 @@ DIVIDED = (
 )
 # Marks dequantizations whose readers were outside of the branch: level 1 joins those before each gets its own.
 INLINED = "inlined"
-
-
-def uses(node: Node) -> Iterator[int]:
-    """Indices of the graphs that a node calls."""
-    operator = find(node.operator)
-    for use in operator.graphs if operator is not None else ():
-        if use.optional and use.attribute not in node.attributes:
-            continue
-        index = node.attributes.get(use.attribute)
-        yield index if isinstance(index, int) else -1
-
-
-def unchanged_inputs(graph: Graph) -> set[int]:
-    """Positions of the inputs that a graph returns as its next ones."""
-    return {k for k, (before, after) in enumerate(zip(graph.inputs, graph.outputs, strict=False)) if before == after}
 
 
 def rewritten_inwards(

@@ -11,7 +11,7 @@ import numpy as np
 from ... import numerics as numerics_tables
 from ...errors import BittrueError, InputError
 from ...graph import Attribute
-from ...plan.planner import make_plan
+from ...plan import make_plan
 from ...runtime.reference import ReferenceExecutor
 from .expr import ARRAY, VARIABLE, Expr
 from .model import DEFAULT_NUMERICS, graph_of

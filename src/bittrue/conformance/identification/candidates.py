@@ -17,7 +17,7 @@ from ...compare.hypotheses.rows import Slot as ChangedSlot
 from ...errors import BittrueError
 from ...numerics import Numerics
 from ...plan import Plan
-from ...plan.planner import rewritten_graph
+from ...plan.declared import rewritten_graph
 from ...rules import rules
 from ..expected import Outputs, plan_key, planned
 from ..suite import SuiteCase

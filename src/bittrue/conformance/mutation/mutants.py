@@ -14,7 +14,7 @@ from ...compare.hypotheses import FAMILIES, RARE, Case, Hypothesis, rows
 from ...compare.segments import segments
 from ...numerics import Numerics
 from ...plan import Plan
-from ...plan.planner import rewritten_graph
+from ...plan.declared import rewritten_graph
 from ..suite import SuiteCase
 from .known import known_results
 
