@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -424,15 +425,15 @@ import sys
 content = bytes.fromhex(sys.argv[1])
 {before}
 import bittrue
-from bittrue.importers.onnx import _messages
+from bittrue.importers.onnx import messages
 bittrue.load(content)
 known = sorted(name for name in sys.modules if name.partition(".")[0] == "onnx")
 import onnx, onnx.checker, pickle
 from onnx import onnx_ml_pb2, helper, numpy_helper
-assert _messages().ModelProto is onnx.ModelProto is onnx_ml_pb2.ModelProto is onnx.onnx_ml_pb2.ModelProto
+assert messages().ModelProto is onnx.ModelProto is onnx_ml_pb2.ModelProto is onnx.onnx_ml_pb2.ModelProto
 model = onnx.load_model_from_string(content)
 onnx.checker.check_model(model)
-same = _messages().ModelProto.FromString(content)
+same = messages().ModelProto.FromString(content)
 assert pickle.loads(pickle.dumps(model)) == model == pickle.loads(pickle.dumps(same))
 print(known, sorted(vars(onnx)), sorted(name for name in sys.modules if name.partition(".")[0] == "onnx"))
 """
@@ -473,6 +474,22 @@ def test_schemas_are_those_of_the_package() -> None:
             assert found.required == {n for n, a in schema.attributes.items() if a.required}
     assert find_schema("com.microsoft", "Gelu", 1) is None
     assert find_schema("", "Of nobody", 28) is None
+
+
+def test_names_of_files_mean_nothing(tmp_path: Path) -> None:
+    """What is imported while a file is read follows from its name, and needs no package that the file does not need."""
+    path = tmp_path / "demo.onnx"
+    path.write_bytes(bittrue.demo_model())
+    (tmp_path / "relu.tflite").write_bytes(model().SerializeToString())
+    code = (
+        "import sys; sys.modules['onnx'] = None; import bittrue.files; bittrue.files._LARGE = 0;"
+        "print(bittrue.load(sys.argv[1]).file.format)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "tflite"
+    code = "import sys, bittrue.files; bittrue.files._LARGE = 0; print(bittrue.load(sys.argv[1]).file.format)"
+    other = [sys.executable, "-c", code, tmp_path / "relu.tflite"]
+    assert subprocess.run(other, capture_output=True, text=True, check=True).stdout.strip() == "onnx"
 
 
 # -- large initializers ------------------------------------------------------------------------------------------------

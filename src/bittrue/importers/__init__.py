@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..errors import InputError, ModelFormatError
+from ..errors import InputError, ModelFormatError, UnsupportedError
 from ..files import read_file
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ _WITH_WEIGHTS = {
     "caffe2": ("caffe2", "read_caffe2"),
     "mxnet": ("mxnet", "read_mxnet"),
 }
-
-# Modules that read files whose names usually end so.
-_READERS = (".onnx", ".tflite")
 
 
 def read_model(
@@ -153,10 +151,8 @@ def _read(source: object, path: str | None, weights: object) -> ModelFile:
 
 
 def _file_content(path: str | os.PathLike[str]) -> bytes:
-    # The content says what the file is; its name says only which module is worth to be imported meanwhile.
-    likely = os.path.splitext(os.fspath(path))[1]
     try:
-        return read_file(path, meanwhile=lambda: likely in _READERS and importlib.import_module(likely, __package__))
+        return read_file(path, meanwhile=lambda: _import_reader(os.fsdecode(path)))
     except OSError as error:
         raise InputError(
             "BT-FILE-PATH",
@@ -164,3 +160,14 @@ def _file_content(path: str | os.PathLike[str]) -> bytes:
             place=os.fspath(path),
             advice="check the path; relative ones start at the current directory",
         ) from error
+
+
+def _import_reader(path: str) -> None:
+    """Imports what files of this name need, as a rule: what a file is, its content says later."""
+    if path.endswith(".tflite"):
+        importlib.import_module(".tflite", __package__)
+    elif path.endswith(".onnx"):
+        from .onnx import messages
+
+        with suppress(UnsupportedError):
+            messages()

@@ -64,7 +64,7 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: str | None = Non
         InvalidModelError: the model contradicts itself.
         UnsupportedError: it uses a part of the format that bittrue does not read, or the `onnx` package is missing.
     """
-    model = _messages().ModelProto()
+    model = messages().ModelProto()
     from google.protobuf.message import DecodeError
 
     whole = as_bytes(content)
@@ -82,7 +82,7 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: str | None = Non
 
 
 @cache
-def _messages() -> Any:
+def messages() -> Any:
     """The message classes of the package `onnx`, without the rest of it, which takes four times as long to import.
 
     Raises:
