@@ -13,12 +13,12 @@ import numpy as np
 
 from ..errors import ModelFormatError, UnsupportedError
 
-_FIELD = re.compile(
+_FIELD = (
     r"(?P<label>repeated |required |optional )?(?P<type>\w+) (?P<name>\w+) = (?P<number>\d+)"
     r"(?: packed)?(?: default (?P<default>\S+))?"
 )
 _BYTES = 2  # the wire type of texts, bytes and messages
-_ENUM = re.compile(r"(?P<name>\w+) = (?P<number>-?\d+)")
+_ENUM = r"(?P<name>\w+) = (?P<number>-?\d+)"
 
 
 def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[str, str] | None = None) -> Any:
@@ -51,7 +51,7 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
         owner, _, own = name.rpartition(".")
         enum = added[owner].enum_type.add(name=own) if owner else file.enum_type.add(name=name)
         for text in filter(None, map(str.strip, re.split(r"[,\n]", values))):
-            value = _ENUM.fullmatch(text)
+            value = re.fullmatch(_ENUM, text)
             if value is None:
                 raise ValueError(f"no value of an enum: {text!r}")
             enum.value.add(name=value["name"], number=int(value["number"]))
@@ -60,7 +60,7 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
     for name, fields in messages.items():
         message = added[name]
         for text in filter(None, map(str.strip, re.split(r"[,\n]", fields))):
-            found = _FIELD.fullmatch(text)
+            found = re.fullmatch(_FIELD, text)
             if found is None:
                 raise ValueError(f"no field of a message: {text!r}")
             field = message.field.add(name=found["name"], number=int(found["number"]))
