@@ -16,9 +16,14 @@ template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(int64_t count)
-      : data_(static_cast<T*>(lasting_memory(static_cast<size_t>(count) * sizeof(T)))) {
+  explicit AlignedArray(int64_t count) : AlignedArray(unset(count)) {
     std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
+  }
+  // The same without a value, for what is written as a whole.
+  static AlignedArray unset(int64_t count) {
+    AlignedArray result;
+    result.data_ = static_cast<T*>(lasting_memory(static_cast<size_t>(count) * sizeof(T)));
+    return result;
   }
   AlignedArray(AlignedArray&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
   AlignedArray& operator=(AlignedArray&& other) noexcept {

@@ -30,9 +30,10 @@ struct WinogradBlock {
   int64_t column(int64_t tile) const { return (first + tile) % across * 4; }
 };
 
-// Of a `Set`: Words and Sums are vectors of 16 and 32 bits without sign; sums of kTiles tiles and two vectors of columns stay
-// in registers; widen reads bytes as words; add_products adds two neighbouring products of signed words to every sum; slot i of a panel's sums belongs
-// to its column column_of(i); vectors(n) is how many of n columns are worked on.
+// Of a `Set`: Words and Sums are vectors of 16 and 32 bits without sign, Signed and SignedWords those with one; sums of kTiles
+// tiles and two vectors of columns stay in registers; widen reads bytes as words; add_products adds two neighbouring products
+// of signed words to every sum; slot i of a panel's sums belongs to its column column_of(i); vectors(n) is how many are
+// worked on where n columns are left.
 template <class Set>
 class WinogradTiles {
  public:
@@ -70,7 +71,7 @@ class WinogradTiles {
         width_(spec.window_line),
         chunks_((channels_ + kChannels - 1) / kChannels),
         tiles_(std::clamp<int64_t>(Set::kTransformed / (2 * kPlaces * channels_) / kTiles, 1, 2) * kTiles),
-        weights_(panels() * kPlaces * channels_ * kColumns) {
+        weights_(AlignedArray<int16_t>::unset(panels() * kPlaces * channels_ * kColumns)) {
     pack(spec);
   }
 
@@ -133,6 +134,7 @@ class WinogradTiles {
   static constexpr int64_t kMost = int64_t{1} << 25;
   static constexpr uint32_t kInverseOfNine = 0x38e38e39;
   using Signed = typename Set::Signed;
+  using SignedWords = typename Set::SignedWords;
 
   static constexpr int shift(int output) { return output == 0 ? 3 : output == 1 ? 2 : 1; }
 
@@ -180,37 +182,42 @@ class WinogradTiles {
   int64_t first_channel(int64_t chunk) const { return std::min(chunk * kChannels, channels_ - kChannels); }
   int64_t skipped_pairs(int64_t chunk) const { return (chunk * kChannels - first_channel(chunk)) / 2; }
 
+  // Two neighbouring bytes of every four, as words.
+  static Words spread(Sums fours, int pair) {
+    const Sums two = fours >> (16 * pair), apart = (two & 0xff) | ((two & 0xff00) << 8);
+    return Words(SignedWords(Words(apart) << 8) >> 8);
+  }
+
   [[gnu::hot]] void pack(const MatmulSpec& spec) {
-    AlignedArray<Words> transformed(kPlaces * kLanes);  // [place][slot]
-    for (int64_t slots = 0; slots < panels() * kColumns; slots += kLanes) {
-      const int64_t panel = slots / kColumns, vector = slots % kColumns / kLanes;
-      const int64_t vectors = Set::vectors(columns_ - panel * kColumns);
-      if (vector >= vectors) continue;
-      int16_t* packed = weights_.data() + panel * kPlaces * channels_ * kColumns + vector * kChannels;
-      for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        const int64_t c = first_channel(chunk), skipped = skipped_pairs(chunk);
-        for (int64_t slot = 0; slot < kLanes; ++slot) {
-          const int64_t column = panel * kColumns + Set::column_of(static_cast<int>(vector * kLanes + slot));
-          if (column >= columns_) continue;
-          const int8_t* taps = spec.weights + column * 9 * channels_ + c;
-          Words lines[3][6], places[6];
-          for (int64_t j = 0; j < 3; ++j) {
-            const Words column_taps[3] = {Set::widen(taps + j * channels_), Set::widen(taps + (3 + j) * channels_),
-                                          Set::widen(taps + (6 + j) * channels_)};
-            transform_weights(column_taps, lines[j]);
-          }
-          for (int i = 0; i < 6; ++i) {
-            const Words line[3] = {lines[0][i], lines[1][i], lines[2][i]};
-            transform_weights(line, places);
-            for (int j = 0; j < 6; ++j) transformed.data()[(6 * i + j) * kLanes + slot] = places[j];
-          }
+    const int64_t filter = 9 * channels_;
+    for (int64_t panel = 0; panel < panels(); ++panel) {
+      const int vectors = Set::vectors(columns_ - panel * kColumns);
+      for (int v = 0; v < vectors; ++v) {
+        int16_t* to = weights_.data() + panel * kPlaces * channels_ * kColumns + v * kChannels;
+        const int8_t* filters[kLanes];  // a column that is not there is another one
+        for (int i = 0; i < kLanes; ++i) {
+          const int64_t column = panel * kColumns + Set::column_of(static_cast<int>(v * kLanes) + i);
+          filters[i] = spec.weights + std::min(column, columns_ - 1) * filter;
         }
-        for (int64_t k = 0; k < kPlaces; ++k) {
-          const auto* from = reinterpret_cast<const int16_t*>(transformed.data() + k * kLanes);
-          int16_t* to = packed + (k * channels_ + c + 2 * skipped) * kLanes * vectors;
-          for (int64_t pair = skipped; pair < kLanes; ++pair, to += kChannels * vectors) {
-            for (int64_t slot = 0; slot < kLanes; ++slot) {
-              std::memcpy(to + 2 * slot, from + slot * kChannels + 2 * pair, 4);
+        for (int64_t c = 0; c < channels_; c += 4) {
+          Sums taps[3][3];
+          for (int64_t k = 0; k < 9; ++k) {
+            uint32_t fours[kLanes];
+            for (int i = 0; i < kLanes; ++i) std::memcpy(fours + i, filters[i] + k * channels_ + c, 4);
+            std::memcpy(&taps[k % 3][k / 3], fours, sizeof fours);
+          }
+          for (int pair = 0; pair < 2; ++pair, to += kChannels * vectors) {
+            Words lines[3][6], places[6];
+            for (int j = 0; j < 3; ++j) {
+              const Words column[3] = {spread(taps[j][0], pair), spread(taps[j][1], pair), spread(taps[j][2], pair)};
+              transform_weights(column, lines[j]);
+            }
+            for (int64_t i = 0; i < 6; ++i) {
+              const Words line[3] = {lines[0][i], lines[1][i], lines[2][i]};
+              transform_weights(line, places);
+              for (int64_t j = 0; j < 6; ++j) {
+                std::memcpy(to + (6 * i + j) * channels_ * kLanes * vectors, &places[j], sizeof(Words));
+              }
             }
           }
         }
@@ -275,7 +282,6 @@ class WinogradTiles {
 
   template <int vectors>
   void multiply_any(int64_t count, const int16_t* inputs, const int16_t* weights, int32_t* products) const {
-    if (count >= kTiles) return multiply_tiles<kTiles, vectors>(inputs, weights, products);
     if (count > kTiles * 3 / 4) return multiply_tiles<kTiles, vectors>(inputs, weights, products);
     if (count > kTiles / 2) return multiply_tiles<kTiles * 3 / 4, vectors>(inputs, weights, products);
     if (count > kTiles / 4) return multiply_tiles<kTiles / 2, vectors>(inputs, weights, products);

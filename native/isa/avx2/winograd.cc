@@ -14,12 +14,12 @@ struct WordProducts {
   using Words = uint16_t __attribute__((vector_size(32)));
   using Sums = uint32_t __attribute__((vector_size(32)));
   using Signed = int32_t __attribute__((vector_size(32)));
+  using SignedWords = int16_t __attribute__((vector_size(32)));
   static constexpr int kTiles = 6;
   static constexpr int64_t kTransformed = 256 << 10;  // bytes of inputs that stay in the second-level cache
 
   static Sums add_products(Sums sum, Sums x, Sums w) { return sum + Sums(_mm256_madd_epi16(__m256i(x), __m256i(w))); }
   static Words widen(const uint8_t* from) { return Words(_mm256_cvtepu8_epi16(load16(from))); }
-  static Words widen(const int8_t* from) { return Words(_mm256_cvtepi8_epi16(load16(from))); }
   static int column_of(int slot) { return accumulator_of_byte(slot); }
   static int vectors(int64_t) { return 2; }
 };

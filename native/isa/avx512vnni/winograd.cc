@@ -12,15 +12,16 @@ struct WordProducts {
   using Words = uint16_t __attribute__((vector_size(64)));
   using Sums = uint32_t __attribute__((vector_size(64)));
   using Signed = int32_t __attribute__((vector_size(64)));
+  using SignedWords = int16_t __attribute__((vector_size(64)));
   static constexpr int kTiles = 12;
   static constexpr int64_t kTransformed = 512 << 10;  // bytes of inputs that stay in the second-level cache
 
   static Sums add_products(Sums sum, Sums x, Sums w) {
     return Sums(_mm512_dpwssd_epi32(__m512i(sum), __m512i(x), __m512i(w)));
   }
-  static __m256i bytes(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
-  static Words widen(const uint8_t* from) { return Words(_mm512_cvtepu8_epi16(bytes(from))); }
-  static Words widen(const int8_t* from) { return Words(_mm512_cvtepi8_epi16(bytes(from))); }
+  static Words widen(const uint8_t* from) {
+    return Words(_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+  }
   static int column_of(int slot) { return slot; }
   static int vectors(int64_t columns) { return columns > 16 ? 2 : 1; }
 };
@@ -169,7 +170,10 @@ bool pays(const MatmulSpec& spec, int64_t channels) {
   const int64_t vectors = (spec.columns + 15) / 16, bytes = 36 * 2 * channels * spec.columns;
   if (tiles < (bytes > kManyBytes ? kTilesOfMany : kFewestTiles)) return false;
   const int64_t plain = spec.window_lines * spec.window_line * vectors * channels * 36 / 16;
-  const int64_t fewer = tiles * (vectors * (kProducts * channels + kOutputs) + (channels + 31) / 32 * kInputs);
+  // The last tiles are multiplied by threes.
+  const int64_t products = tiles / 12 * 12 + (tiles % 12 + 2) / 3 * 3;
+  const int64_t fewer =
+      vectors * (products * kProducts * channels + tiles * kOutputs) + tiles * ((channels + 31) / 32) * kInputs;
   return fewer * 11 < plain * 10;
 }
 

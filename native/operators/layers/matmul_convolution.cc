@@ -193,7 +193,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   // Where there are more weights than activations, they are read once.
   if (window.out_c > window.pixels()) wanted = kMostBlockRows;
   if (sum_) wanted = std::min(wanted, kSumBytes / (4 * window.out_c));
-  block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
+  const int64_t fewest = sum_ && matmul_->scratch() != 0 ? 2 : 8;  // sums of lines of tiles are many
+  block_ = round_up(std::max<int64_t>(wanted, fewest * tile), tile);
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
 }
 
