@@ -48,7 +48,7 @@ class Magnitudes final : public PanelMatmul {
         depth_(spec.depth),
         steps_(spec.segments * spec.depth / kStep),
         weights_(panels_ * steps_ * kStep * 2 * kColumns),
-        order_(panels_ * steps_),
+        places_(panels_ * steps_),
         pairs_(panels_) {
     Steps pairing(steps_);
     for (int64_t panel = 0; panel < panels_; ++panel) {
@@ -110,8 +110,9 @@ class Magnitudes final : public PanelMatmul {
         }
       }
     }
-    int32_t* order = order_.data() + panel * steps_;
+    int32_t order[kDeepestNarrow / kStep];
     const int64_t pairs = pairing.arrange(steps_, order);
+    for (int64_t s = 0; s < steps_; ++s) places_.data()[panel * steps_ + s] = order[s] * kStep;
     pairs_.data()[panel] = static_cast<int32_t>(pairs);
     uint8_t* to = weights_.data() + first_weight(panel);
     for (int64_t s = 0; s < steps_;) {
@@ -140,7 +141,7 @@ class Magnitudes final : public PanelMatmul {
     const uint8_t* const* list = found;
     int64_t distance = depth_;
     if (rows.grid != nullptr) {
-      distance = rows.grid->segment_step;
+      if (segments_ > 1) distance = rows.grid->segment_step;
       find_rows(*rows.grid, first, count, found);
     } else if (segments_ == 1) {
       list = rows.rows + first;
@@ -155,11 +156,11 @@ class Magnitudes final : public PanelMatmul {
     }
     const int32_t* terms = row_terms_ ? rows.row_terms + first : nullptr;
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-      int64_t places[kDeepestNarrow / kStep];
-      const int32_t* order = order_.data() + panel * steps_;
-      for (int64_t s = 0; s < steps_; ++s) {
-        const int64_t at = order[s] * kStep;
-        places[s] = segments_ == 1 ? at : at / depth_ * distance + at % depth_;
+      const int64_t* places = places_.data() + panel * steps_;
+      int64_t apart[kDeepestNarrow / kStep];
+      if (distance != depth_) {
+        for (int64_t s = 0; s < steps_; ++s) apart[s] = places[s] / depth_ * distance + places[s] % depth_;
+        places = apart;
       }
       Sums sums;
       const bool wide = width_of(panel) == kColumns;
@@ -302,7 +303,7 @@ class Magnitudes final : public PanelMatmul {
 
   int64_t segments_, depth_, steps_;  // steps of all segments
   AlignedArray<uint8_t> weights_;     // [panel][pair of steps, or step][vector][step][magnitudes, signs]
-  AlignedArray<int32_t> order_;       // [panel][step], of all segments one after the other
+  AlignedArray<int64_t> places_;      // [panel][step], of its bytes in segments one after the other
   AlignedArray<int32_t> pairs_;       // [panel], of steps
 };
 
