@@ -327,21 +327,26 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
       static_cast<long long>(spec.width), static_cast<long long>(count), static_cast<long long>(spec.out_width),
       static_cast<long long>(spec.pad_left), wild);
   const std::string description = text + describe(spec.requantize);
+  // Rows one behind the other, or anywhere.
+  const int64_t adjacent = random.one_in(2) ? count : 1;
   std::vector<std::vector<Exact<uint8_t>>> outs(context.options.threads);
   for (auto& out : outs) {
-    for (int64_t y = 0; y < count; ++y) out.emplace_back(size);
+    for (int64_t y = 0; y < count; y += adjacent) out.emplace_back(adjacent * size);
   }
+  const auto target = [&](size_t k, int64_t y) {
+    return outs[k][static_cast<size_t>(y / adjacent)].data() + y % adjacent * size;
+  };
   on_threads(context.options.threads, [&](int k) {
     std::vector<uint8_t*> targets;
-    for (Exact<uint8_t>& row : outs[k]) targets.push_back(row.data());
+    for (int64_t y = 0; y < count; ++y) targets.push_back(target(k, y));
     const auto bytes = static_cast<size_t>((core->scratch() + 63) / 64 * 64);
     void* scratch = bytes == 0 ? nullptr : std::aligned_alloc(64, bytes);
     core->run(rows.data(), count, targets.data(), static_cast<uint8_t*>(scratch));
     std::free(scratch);
   });
-  for (const auto& out : outs) {
+  for (size_t k = 0; k < outs.size(); ++k) {
     for (int64_t y = 0; y < count; ++y) {
-      context.report.expect_equal(out[y].data(), &expected[y * size], size, description + " row " + std::to_string(y));
+      context.report.expect_equal(target(k, y), &expected[y * size], size, description + " row " + std::to_string(y));
     }
   }
 }

@@ -58,8 +58,9 @@ int64_t channel_of(const Block& block, int64_t channels, int byte) {
 
 constexpr int64_t kChunk = 64;  // vectors of sums that wait for requantization, an even number
 
+// The last one takes what is added beside the last of an odd number.
 struct alignas(32) Sums {
-  int32_t values[kChunk][16];
+  int32_t values[kChunk + 1][16];
 };
 
 class VectorDepthwise final : public Depthwise {
@@ -133,6 +134,12 @@ class VectorDepthwise final : public Depthwise {
     const RoundingMode mode(requantizer_.form());
     for (int64_t y = 0; y < count; ++y) {
       const uint8_t* const* taps = rows + y * stride_h_;
+      const int64_t together = shares_ && !neighbours_ && !apart ? lines_together(out + y, count - y) : 1;
+      if (together > 1) {
+        short_lines(taps, together, out[y]);
+        y += together - 1;
+        continue;
+      }
       Lines lines{};
       if (shares_) lines = neighbours_ ? copy_rows(taps, copied, copies) : lines_of(taps);
       if (!shares_ || apart) fill_table(taps, table, copies);
@@ -237,6 +244,33 @@ class VectorDepthwise final : public Depthwise {
     return lines;
   }
 
+  // How many lines' sums have room together and have results that lie one behind the other.
+  int64_t lines_together(uint8_t* const* out, int64_t count) const {
+    const int64_t most = std::min(count, kChunk / out_width_);
+    int64_t lines = 1;
+    while (lines < most && out[lines] == out[0] + lines * out_width_ * channels_) ++lines;
+    return lines;
+  }
+
+  // Such lines, all blocks of channels.
+  void short_lines(const uint8_t* const* rows, int64_t count, uint8_t* out) const {
+    Sums sums;
+    for (int64_t b = 0; b < blocks_; ++b) {
+      const int64_t first = block_at(channels_, b).first;
+      for (int64_t y = 0; y < count; ++y) {
+        const Lines lines = lines_of(rows + y * stride_h_);
+        int32_t* to = sums.values[y * out_width_];
+        if (stride_w_ == 1) {
+          shared_row<1>(lines, b, first, 0, out_width_, to);
+        } else {
+          shared_row<2>(lines, b, first, 0, out_width_, to);
+        }
+      }
+      with_form(requantizer_.form(),
+                [&](auto form) { requantize<form.value>(b, sums, count * out_width_, out + first); });
+    }
+  }
+
   // One row of one block of channels.
   void row(const Lines& lines, const uint8_t* const* table, int64_t index, uint8_t* out) const {
     const Block block = block_at(channels_, index);
@@ -258,10 +292,11 @@ class VectorDepthwise final : public Depthwise {
         });
       };
       if (shared && stride_w_ == 1 && !neighbours_) {
-        shared_row<1>(lines, index, block.first, x, count, sums);
+        shared_row<1>(lines, index, block.first, x, count, sums.values[0]);
       } else if (shared) {
         // Vectors of two pixels of 8 channels are two columns apart.
-        shared_row<2>(lines, index, block.first, neighbours_ ? x / 2 : x, neighbours_ ? (count + 1) / 2 : count, sums);
+        shared_row<2>(lines, index, block.first, neighbours_ ? x / 2 : x, neighbours_ ? (count + 1) / 2 : count,
+                      sums.values[0]);
       } else if (block.lanes == Lanes::one_pixel) {
         add(std::integral_constant<Lanes, Lanes::one_pixel>{});
       } else {
@@ -289,7 +324,7 @@ class VectorDepthwise final : public Depthwise {
   // The sums of `count` vectors from x, 3 x 3 taps, two at a time.
   template <int stride>
   __attribute__((noinline)) void shared_row(const Lines& lines, int64_t index, int64_t first, int64_t x, int64_t count,
-                                            Sums& result) const {
+                                            int32_t* to) const {
     const int16_t* weights = shared_weights_.data() + index * kShared * 32;
     const int32_t* bias = bias_.data() + 16 * index;
     const uint8_t* const zeros = zero_pixel_.data();
@@ -309,7 +344,6 @@ class VectorDepthwise final : public Depthwise {
     };
     Column left = column(x * stride), next = column(x * stride + 1);
     Pairs lowest_pairs = beside(left, next);
-    int32_t* to = result.values[0];
     for (const int64_t end = x + count; x < end; x += 2, to += 32) {
       __m256i one[2] = {load32(bias), load32(bias + 8)}, two[2] = {one[0], one[1]};
       const auto add = [&](__m256i(&sums)[2], __m256i lower, __m256i upper, int number) __attribute__((always_inline)) {
