@@ -6,7 +6,7 @@
 // them. Where that takes too many slots, both factors are widened to 16 bits and vpmaddwd adds pairs: |2 * 255 * 128| <
 // 2^31, and vpaddd adds modulo 2^32 as the contract says; weights are widened as they are loaded, rows once for all panels.
 // With AVX-VNNI, vpdpbusd adds four 8-bit products at once and rows are read where they are; so they are for pairs that are
-// to saturate, or that fit as they are. Without it, short segments and few columns have a form of their own (magnitudes.h).
+// to saturate, or that fit as they are. Without it, shallow products have a form of their own (magnitudes.h).
 #include <algorithm>
 #include <cstring>
 
