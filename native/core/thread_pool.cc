@@ -64,7 +64,7 @@ struct ThreadPool::Workers {
   bool stop = false;  // guarded by `mutex`
   int in_vain = 0;    // how often they have been woken since something was shared
   // Steps are shared from so many nanoseconds of guessed work on.
-  static constexpr std::array<int64_t, 4> kChoices = {kWorthLeast, 5'000, 20'000, kNever};
+  static constexpr std::array<int64_t, 4> kChoices = {kWorthLeast, 3'000, 10'000, kNever};
   std::array<int64_t, kChoices.size()> fastest{};
   int trial = -1;  // how many runs of a trial are done, or -1 outside of one
   int runs = 0;    // since the clock was read
@@ -72,8 +72,11 @@ struct ThreadPool::Workers {
   int64_t began = 0, trial_began = 0, next_trial = 0;
 };
 
-ThreadPool::ThreadPool(int threads)
-    : threads_(threads), lines_(std::make_unique<Line[]>(static_cast<size_t>(threads / 8 + 1))) {
+ThreadPool::ThreadPool(int threads) : threads_(threads), next_(few_.data()) {
+  if (threads > static_cast<int>(few_.size())) {
+    many_ = std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(threads));
+    next_ = many_.get();
+  }
   launch();
 }
 
@@ -177,7 +180,7 @@ bool ThreadPool::answered() {
   round_.fetch_add(1, std::memory_order_release);
   int worker = 1;
   while (worker <= workers && now() - began < kAnswerWithin) {
-    if (next(worker).load(std::memory_order_acquire) > 0) {
+    if (next_[worker].load(std::memory_order_acquire) > 0) {
       ++worker;
     } else {
       relax();
@@ -227,7 +230,7 @@ void ThreadPool::share(int64_t tasks, int threads, Call call, const void* functi
 
 void ThreadPool::open(int64_t tasks) {
   tasks_ = tasks;
-  for (int i = 0; i < threads_; ++i) next(i).store(tasks * i / threads_, std::memory_order_relaxed);
+  for (int i = 0; i < threads_; ++i) next_[i].store(tasks * i / threads_, std::memory_order_relaxed);
 }
 
 bool ThreadPool::join() {
@@ -243,7 +246,7 @@ void ThreadPool::drain(int worker) {
     for (int i = 0, owner = worker; i < threads_; ++i, owner = owner + 1 == threads_ ? 0 : owner + 1) {
       const int64_t last = tasks_ * (owner + 1) / threads_;
       for (;;) {
-        const int64_t task = next(owner).fetch_add(1, std::memory_order_relaxed);
+        const int64_t task = next_[owner].fetch_add(1, std::memory_order_relaxed);
         if (task >= last) break;
         stop_.check(worker);
         call_(function_, task, worker);

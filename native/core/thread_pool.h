@@ -92,19 +92,16 @@ class ThreadPool {
   // Of the calling thread.
   int64_t worth_ = kWorthLeast;
   bool asked_ = false;  // whether a run may depend on `worth_`
-  // The next task of each thread's share; all of few threads in one line, which travels once.
-  struct alignas(64) Line {
-    std::array<std::atomic<int64_t>, 8> next{};
-  };
-  std::atomic<int64_t>& next(int worker) { return lines_[worker / 8].next[worker % 8]; }
-  std::unique_ptr<Line[]> lines_;
-  // What workers look at, in one line.
+  // What workers look at, in one line, which travels once; so do few threads' `next_`.
   alignas(64) std::atomic<bool> hot_{false};  // workers spin while it is set
-  std::atomic<uint64_t> round_{0};            // one per `share`
   std::atomic<int> joined_{kClosed};          // workers inside the open round
+  std::atomic<uint64_t> round_{0};            // one per `share`
   int64_t tasks_ = 0;
   Call call_ = nullptr;
   const void* function_ = nullptr;
+  std::array<std::atomic<int64_t>, 3> few_{};
+  std::unique_ptr<std::atomic<int64_t>[]> many_;  // where there are more threads
+  std::atomic<int64_t>* next_;                    // the next task of each thread's share
 };
 
 }  // namespace bittrue

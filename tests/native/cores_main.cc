@@ -791,7 +791,7 @@ int main(int argc, char** argv) {
   std::printf("; this processor runs:");
   for (const std::string& isa : CoreSet::available()) std::printf(" %s", isa.c_str());
   std::printf("\n");
-  bool right = test::check_pool(options.threads + 1), found = options.isa.empty();
+  bool right = test::check_pool(options.threads + 1) && test::check_pool(6), found = options.isa.empty();
   for (const std::string& isa : CoreSet::available()) {
     if (!options.isa.empty() && isa != options.isa) continue;
     found = true;

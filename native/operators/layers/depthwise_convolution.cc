@@ -50,7 +50,7 @@ class DepthwiseConvolution final : public Kernel {
 
 // Outputs of one task, at most: bounds the list of its rows.
 constexpr int64_t kTaskOutputs = 1 << 20;
-constexpr int64_t kDepthwiseRate = 80;  // see CoreSet::byte_rate
+constexpr int64_t kDepthwiseRate = 60;  // see CoreSet::byte_rate
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
     : window_(window), pairs_(sums_of_pairs(step)), rate_(cores.byte_rate(kDepthwiseRate)), table_(step, cores) {

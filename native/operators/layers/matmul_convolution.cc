@@ -40,7 +40,8 @@ constexpr int64_t kSumBytes = 128 << 10;
 // Fewer windows are not worth reading transformed weights, which are eight times as many bytes.
 constexpr int64_t kFewestWindows = 64;
 
-constexpr int64_t kTileRate = 300;  // see CoreSet::byte_rate
+// Multiply-adds and results in a nanosecond; see CoreSet::byte_rate.
+constexpr int64_t kTileRate = 220, kResultRate = 16;
 
 class MatmulConvolution final : public Kernel {
  public:
@@ -99,7 +100,7 @@ class MatmulConvolution final : public Kernel {
   int64_t in_pixel_, out_stride_, other_stride_ = 0;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
-  int64_t rate_;
+  int64_t rate_, result_rate_;
   ConvolutionSums sums_;
   std::vector<uint32_t> corrections_;  // of sums, per unit of a zero point that is known while running
   RowTerms row_terms_;
@@ -119,6 +120,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       in_zero_point_(sums.zero_point == ConvolutionSums::kNone ? stored_zero_point(step) : uint8_t{0}),
       zero_point_(weights.zero_point),
       rate_(cores.byte_rate(kTileRate)),
+      result_rate_(cores.byte_rate(kResultRate)),
       sums_(sums),
       row_terms_(cores.row_terms()),
       table_(step, cores),
@@ -318,7 +320,8 @@ void MatmulConvolution::run(const Run& run) const {
     zeros = run.scratch + copy_bytes();
   }
   const int64_t panels = matmul_->panels();
-  const int threads = run.pool.threads_for(window_.pixels() * window_.out_c * segments_ * segment_ / rate_);
+  const int64_t results = window_.pixels() * window_.out_c;
+  const int threads = run.pool.threads_for(results * segments_ * segment_ / rate_ + results / result_rate_);
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
   const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
