@@ -204,7 +204,9 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
 void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool,
                                    int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
-  const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
+  // Threads copy about what they read afterwards.
+  const int64_t most = (32 << 10) / std::max<int64_t>(1, line), each = (copy_lines() + threads - 1) / threads;
+  const int64_t per_task = std::max<int64_t>(1, std::min(most, std::max(each, most / 8)));
   pool.parallel((copy_lines() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
     const int64_t last = std::min(copy_lines(), (task + 1) * per_task);
     for (int64_t y = task * per_task; y < last; ++y) {
