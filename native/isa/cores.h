@@ -473,6 +473,13 @@ struct RealLaneRows {
 };
 using RealLanes = bool (*)(const RealLaneRows& rows);
 
+// target[i * target_step + j] = source[j * source_step + i] for i < across and j < along.
+using TransposeReals = void (*)(const float* source, int64_t source_step, float* target, int64_t target_step,
+                                int64_t across, int64_t along);
+// rows[k * width + n] becomes fma(factors[k], rows[k * width + n], first[k] * second[n]), that product rounded, or without factors
+// fma(first[k], second[n], rows[k * width + n]), for k < count and n < width, a multiple of 16.
+using AddOuter = void (*)(float* rows, int64_t count, int64_t width, const float* factors, const float* first,
+                          const float* second);
 // Windows of an image times filters side by side: sums[places[r].sums + n] becomes the sum over taps t and terms k < taps[t].terms
 // of image[places[r].image + taps[t].image + k] * panel[(taps[t].panel + k) * width + n] for r < count and n < width: from +0 on,
 // in order, each product and its sum rounded once. Where sums are `begun`, it is added to what lies there. With

@@ -16,20 +16,24 @@ void quantize_by(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_
     const Reals real = multiplies ? Wide::multiply_add(x, scale, addend) : x / scale;
     return Wide::add_words(Wide::round(Wide::limited(real, low, high)), zero_point);
   };
-  // load(i): numbers from the i-th on.
-  const auto bytes = [&](const auto& load) {
+  // words(i): what numbers from the i-th on become.
+  const auto bytes = [&](const auto& words) {
     constexpr int64_t kLanes = Wide::kBytes / 4;
-    const Integers first = Wide::pack(stored(load(0)), stored(load(kLanes)));
-    const Integers second = Wide::pack(stored(load(2 * kLanes)), stored(load(3 * kLanes)));
+    const Integers first = Wide::pack(words(0), words(kLanes));
+    const Integers second = Wide::pack(words(2 * kLanes), words(3 * kLanes));
     return Wide::in_order(Wide::pack_unsigned(first, second));
   };
   int64_t i = 0;
   for (; i + Wide::kBytes <= count; i += Wide::kBytes) {
-    Wide::store(out + i, bytes([&](int64_t at) { return Wide::load_reals(in + i + at); }));
+    Wide::store(out + i, bytes([&](int64_t at) { return stored(Wide::load_reals(in + i + at)); }));
   }
   if (i == count) return;
   const int64_t rest = count - i;
-  Wide::store(out + i, bytes([&](int64_t at) { return Wide::load_reals(in + i + at, rest - at); }), rest);
+  // Quotients take long: none where there is nothing.
+  const auto words = [&](int64_t at) {
+    return at < rest ? stored(Wide::load_reals(in + i + at, rest - at)) : zero_point;
+  };
+  Wide::store(out + i, bytes(words), rest);
 }
 
 template <class Wide>

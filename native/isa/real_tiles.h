@@ -200,6 +200,23 @@ struct RealTiles {
     }
   }
 
+  // `kVectors` vectors of all rows; how many columns these are.
+  template <int kVectors>
+  static int64_t add_outer(float* rows, int64_t count, int64_t width, const float* factors, const float* first,
+                           const float* second) {
+    Vector numbers[kVectors];
+    unroll<kVectors>([&](int v) __attribute__((always_inline)) { numbers[v] = load(second + v * kLanes); });
+    for (int64_t k = 0; k < count; ++k, rows += width) {
+      const Vector by = first[k] - Vector{}, factor = (factors == nullptr ? 0.0f : factors[k]) - Vector{};
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+        Vector row = load(rows + v * kLanes);
+        row = factors == nullptr ? Term::add(row, by, numbers[v]) : Term::add(by * numbers[v], factor, row);
+        std::memcpy(rows + v * kLanes, &row, sizeof(Vector));
+      });
+    }
+    return kVectors * kLanes;
+  }
+
   static bool is_nought(const Vector& vector) {
     uint64_t words[sizeof(Vector) / 8], all = 0;
     std::memcpy(words, &vector, sizeof(Vector));

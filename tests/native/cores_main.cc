@@ -750,6 +750,8 @@ constexpr CheckRow kChecks[] = {
     {"real_plane", check_real_plane},
     {"real_lanes", check_real_lanes},
     {"window_product", check_window_product},
+    {"transpose_reals", check_transpose_reals},
+    {"add_outer", check_add_outer},
 };
 
 // The cores that `isa` brings itself; others have been checked with the set they come from.

@@ -303,6 +303,49 @@ inline void check_window_product(Context& context) {
   }
 }
 
+inline void check_transpose_reals(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(300); ++i) {
+    const int64_t across = random.between(0, 50), along = random.between(0, 30);
+    const int64_t source_step = across + random.between(0, 5), target_step = along + random.between(0, 5);
+    Exact<float> source(std::max<int64_t>(0, (along - 1) * source_step + across));
+    Exact<float> target(std::max<int64_t>(0, (across - 1) * target_step + along));
+    fill_reals(random, source);
+    fill_reals(random, target);
+    std::vector<float> expected(target.data(), target.data() + target.count());
+    for (int64_t n = 0; n < across * along; ++n) {
+      expected[n / along * target_step + n % along] = source[n % along * source_step + n / along];
+    }
+    context.cores.transpose_reals()(source.data(), source_step, target.data(), target_step, across, along);
+    context.report.expect_equal(target.data(), expected.data(), target.count(),
+                                std::to_string(across) + " x " + std::to_string(along));
+  }
+}
+
+inline void check_add_outer(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(200); ++i) {
+    const int64_t count = random.between(0, 20), width = random.between(1, 9) * 16;
+    Exact<float> rows(count * width), factors(count), first(count), second(width);
+    for (Exact<float>* numbers : {&rows, &factors, &first, &second}) fill_reals(random, *numbers);
+    const bool scaled = random.one_in(2);
+    std::vector<float> expected(rows.data(), rows.data() + rows.count());
+    for (int64_t n = 0; n < count * width; ++n) {
+      const int64_t k = n / width;
+      const float by = first[k], number = second[n % width];
+      expected[n] = scaled ? std::fma(factors[k], expected[n], by * number) : std::fma(by, number, expected[n]);
+    }
+    context.cores.add_outer()(rows.data(), count, width, scaled ? factors.data() : nullptr, first.data(),
+                              second.data());
+    bool finite = true;
+    for (const float number : expected) finite &= std::isfinite(number);
+    if (finite) {
+      context.report.expect_equal(rows.data(), expected.data(), rows.count(),
+                                  std::to_string(count) + " rows of " + std::to_string(width));
+    }
+  }
+}
+
 inline void check_real_lanes(Context& context) {
   constexpr int64_t kChannels = RealLaneRows::kChannels;
   using Join = RealLaneRows::Join;

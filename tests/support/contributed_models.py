@@ -27,7 +27,7 @@ def linear_attention(rng: np.random.Generator) -> Model:
     size, columns = _some(rng, 20), _some(rng, 20)
     if rng.random() < 0.4:
         # Whole vectors, and large states that are none.
-        size, columns = int(rng.choice([16, 64, 80, 256, 272])), int(rng.choice([32, 64, 80]))
+        size, columns = int(rng.choice([16, 64, 80, 256, 272])), int(rng.choice([32, 64, 80, 96, 160]))
     key_heads = value_heads
     if value_heads % heads == 0 and rng.random() < 0.3:
         key_heads = heads

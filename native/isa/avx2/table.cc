@@ -51,6 +51,8 @@ constexpr Cores own_cores() {
   cores.real_matmul = &kRealMatmul;
   cores.wide_matmul = &kWideMatmul;
   cores.window_product = &kWindowProduct;
+  cores.add_outer = add_outer;
+  cores.transpose_reals = transpose_reals;
   cores.byte_product = &kByteProduct;
   cores.pair_product = &kPairProduct;
   cores.block_product = &kBlockProduct;

@@ -37,6 +37,7 @@ constexpr Cores own_cores() {
   cores.real_matmul = &kRealMatmul;
   cores.wide_matmul = &kWideMatmul;
   cores.window_product = &kWindowProduct;
+  cores.add_outer = add_outer;
   cores.byte_product = &kByteProduct;
   cores.block_product = &kBlockProduct;
   return cores;

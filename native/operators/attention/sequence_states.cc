@@ -110,6 +110,7 @@ class LinearAttention final : public Kernel {
   LinearAttention(const Step& step, const CoreSet& cores)
       : core_(cores.real_matmul()),
         taps_(cores.real_taps_fused()),
+        add_outer_(cores.add_outer()),
         fused_(step.rule("state_step") == "binary32_fused_from_old_state"),
         batch_(step.integer("batch", 0, kMostSize)),
         length_(step.integer("length", 0, kMostSize)),
@@ -123,7 +124,7 @@ class LinearAttention final : public Kernel {
         decays_(step.integer("decays", 0, 1) != 0),
         rated_(step.integer("rated", 0, 1) != 0) {
     require(fused_ || step.rule("state_step") == "binary32_in_turn", "no native rule for this slot");
-    require(!fused_ || (size_ % kLanes == 0 && size_ <= kMostFused), "states are large");
+    require(!fused_ || (size_ % kLanes == 0 && size_ <= kMostFused && value_size_ % kLanes == 0), "states are large");
     // These are matrices that rows are multiplied by.
     large_ = !fused_ && size_ * value_size_ >= 4096;
     require(!large_ || step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
@@ -168,13 +169,13 @@ class LinearAttention final : public Kernel {
   static constexpr int64_t kLanes = 16, kMostFused = 256;
   static constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kState = 3, kDecay = 4, kRate = 5;
 
-  // What is read, what is written, a number as often as a value has columns; one row more of keys and queries, and of sums.
-  int64_t room_floats() const { return 3 * value_size_ + (fused_ ? rows() * (size_ + value_size_) : 0); }
+  // What is read or a number as often as a value has columns, what is written; one row more of keys and queries, and of sums.
+  int64_t room_floats() const { return 2 * value_size_ + (fused_ ? rows() * (size_ + value_size_) : 0); }
   int64_t rows() const { return 1 + std::max<int64_t>(1, readers_); }
   FusedProduct product() const { return {core_, size_, value_size_, 1.0f, size_}; }
   int64_t packed_bytes() const { return fused_ ? round_up(product().matrix_numbers() * 4, 64) : 0; }
   int64_t worker_bytes() const {
-    return round_up(room_floats() * 4, 64) + packed_bytes() + (fused_ ? product().worker_bytes() : 0);
+    return packed_bytes() + round_up(room_floats() * 4, 64) + (fused_ ? product().worker_bytes() : 0);
   }
 
   // A row times the state.
@@ -217,42 +218,34 @@ class LinearAttention final : public Kernel {
     return all_finite(place.out, (rows() - 1) * value_size_);
   }
 
+  // `state` lies in the product's panels.
   bool from_old_state(const Place& place, float* state, float* room) const {
-    float *written = room, *same = room + value_size_, *sums = room + 3 * value_size_;
-    float *factors = sums + rows() * value_size_, *packed = room + round_up(room_floats() * 4, 64) / 4;
+    float *written = room, *same = room + value_size_, *sums = room + 2 * value_size_;
+    float* factors = sums + rows() * value_size_;
     float decays[kMostFused];
     for (int64_t k = 0; decays_ && k < size_; ++k) decays[k] = decay_size_ == 1 && k > 0 ? decays[0] : factor(place, k);
-    for (int64_t row = 0; row < rows(); ++row) {
+    const int64_t first = rated_ ? 0 : 1;  // only rates ask what the key reads
+    for (int64_t row = first; row < rows(); ++row) {
       const float* from = row == 0 ? place.key : place.queries + (row - 1) * size_;
       for (int64_t k = 0; k < size_; ++k) factors[row * size_ + k] = decays_ ? decays[k] * from[k] : from[k];
     }
     const FusedProduct product = this->product();
-    product.pack_all(state, false, packed);
-    bool finite = product.multiply_all(factors, rows(), packed, {}, sums, value_size_,
-                                       reinterpret_cast<uint8_t*>(packed) + packed_bytes());
+    bool finite = product.multiply_all(factors + first * size_, rows() - first, state, {}, sums + first * value_size_,
+                                       value_size_, reinterpret_cast<uint8_t*>(room) + round_up(room_floats() * 4, 64));
     std::copy_n(place.value, value_size_, written);
     for (int64_t v = 0; rated_ && v < value_size_; ++v) written[v] = place.rate * (written[v] - sums[v]);
-    // One of the core's taps, whose weights are the same number everywhere.
-    const auto add_scaled = [&](const float* numbers, float by, float* to) {
-      std::fill_n(same, value_size_, by);
-      const float* weights = same;
-      taps_(&numbers, &weights, 1, value_size_, to);
-    };
     for (int64_t reader = 0; reader + 1 < rows(); ++reader) {
       float *sum = sums + (reader + 1) * value_size_, *out = place.out + reader * value_size_;
-      add_scaled(written, dot(place.queries + reader * size_, place.key), sum);
+      // One of the core's taps, whose weights are the same number everywhere.
+      const float *numbers = written, *weights = same;
+      std::fill_n(same, value_size_, dot(place.queries + reader * size_, place.key));
+      taps_(&numbers, &weights, 1, value_size_, sum);
       for (int64_t v = 0; v < value_size_; ++v) out[v] = scale_ * sum[v];
     }
-    float* behind = same + value_size_;
-    for (int64_t k = 0; k < size_; ++k) {
-      float* row = state + k * value_size_;
-      if (!decays_) {
-        add_scaled(written, place.key[k], row);
-        continue;
-      }
-      for (int64_t v = 0; v < value_size_; ++v) behind[v] = place.key[k] * written[v];
-      add_scaled(row, decays[k], behind);
-      std::copy_n(behind, value_size_, row);
+    for (int64_t p = 0; p < product.panels(); ++p) {
+      const int64_t column = p * product.panel();
+      add_outer_(state + column * size_, size_, product.width(p), decays_ ? decays : nullptr, place.key,
+                 written + column);
     }
     finite &= all_finite(place.out, (rows() - 1) * value_size_);
     return finite;
@@ -270,6 +263,16 @@ class LinearAttention final : public Kernel {
     return lanes[0];
   }
 
+  void unpack(const float* packed, float* state) const {
+    const FusedProduct product = this->product();
+    for (int64_t p = 0; p < product.panels(); ++p) {
+      const int64_t column = p * product.panel(), width = product.width(p);
+      for (int64_t k = 0; k < size_; ++k) {
+        std::copy_n(packed + column * size_ + k * width, width, state + k * value_size_ + column);
+      }
+    }
+  }
+
   bool head(const Run& run, int64_t b, int64_t n, float* room, int worker) const {
     const int64_t numbers = size_ * value_size_, wide = std::max(heads_, value_heads_);
     float* state = reinterpret_cast<float*>(run.outputs[1]) + (b * value_heads_ + n) * numbers;
@@ -278,6 +281,9 @@ class LinearAttention final : public Kernel {
     } else {
       std::fill_n(state, numbers, 0.0f);
     }
+    // In the panels of a product for all places.
+    float* packed = room;
+    if (fused_) product().pack_all(state, false, packed), room += packed_bytes() / 4;
     bool finite = true;
     for (int64_t t = 0; t < length_; ++t) {
       if (t % 64 == 0) run.check(worker);
@@ -291,13 +297,15 @@ class LinearAttention final : public Kernel {
       place.queries = reals(run, kQuery) + (place.at * heads_ + first) * size_;
       place.out =
           reinterpret_cast<float*>(run.outputs[0]) + (place.at * wide + (readers_ > 0 ? first : n)) * value_size_;
-      finite &= fused_ ? from_old_state(place, state, room) : in_turn(place, state, room);
+      finite &= fused_ ? from_old_state(place, packed, room) : in_turn(place, state, room);
     }
+    if (fused_) unpack(packed, state);
     return finite && all_finite(state, numbers);
   }
 
   const RealMatmul& core_;
   RealTaps taps_;
+  AddOuter add_outer_;
   bool fused_;
   int64_t batch_, length_, heads_, key_heads_, value_heads_, size_, value_size_;
   float scale_;

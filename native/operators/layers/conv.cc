@@ -31,6 +31,7 @@ constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
 constexpr int64_t kLoopPacked = 16384;  // numbers of panels that are packed together, about
 constexpr int64_t kLoopSpots = 64;      // that one call works on
+constexpr int64_t kFirstCache = 8192;   // numbers of packed panels among them
 constexpr int64_t kLoopColumns = 512;   // of panels that are worked on together, about
 
 // The order of a product without blocks of its own.
@@ -456,9 +457,12 @@ class OrderedReals final : public Kernel {
     product.spots = spots;
     for (int64_t p = 0, next = 0; p < columns && !fours; p = next) {
       const int64_t used = std::min(most_, columns - p), wide = round_up(used, core_.lanes);
-      // Panels of a width that are parts of the frames go together; those that are packed stay in the cache one by one.
-      product.spot_count = bare_ || used < most_ ? 1 : std::min((columns - p) / most_, kLoopSpots);
-      for (int64_t i = 0; i < product.spot_count; ++i) spots[i] = {i * most_, i * most_};
+      // Panels of a width that are parts of the frames go together, and so do packed ones that fit into the first cache:
+      // what is written then lies side by side.
+      const int64_t packed = f_.terms > f_.split ? 1 : std::max<int64_t>(1, kFirstCache / (most_ * f_.terms));
+      const int64_t together = std::min({(columns - p) / most_, kLoopSpots, bare_ ? packed : kLoopSpots});
+      product.spot_count = used < most_ ? 1 : together;
+      for (int64_t i = 0; i < product.spot_count; ++i) spots[i] = {i * most_ * (bare_ ? f_.terms : 1), i * most_};
       next = p + product.spot_count * most_;
       const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
       const bool whole = p < direct;

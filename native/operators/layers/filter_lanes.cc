@@ -11,7 +11,6 @@
 #include "core/memory.h"
 #include "core/share.h"
 #include "operators/layers/real_convolution.h"
-#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -22,8 +21,8 @@ constexpr int64_t kSmallChunk = 128;    // fewer where a block's filters leave r
 constexpr int64_t kSmallPanel = 4096;   // numbers of these filters
 constexpr int64_t kLaidOut = 1 << 20;   // numbers of images that are laid out together, about
 constexpr int64_t kPlanes = 16;         // whose numbers are brought together at once
-constexpr int64_t kMostTaps = 1 << 14;  // of all kinds of windows
-constexpr int64_t kMostLine = 1 << 12;  // positions of a line of outputs
+constexpr int64_t kMostTaps = 1 << 12;  // of all kinds of windows
+constexpr int64_t kMostLine = 1 << 12;  // outputs of an axis
 
 // Outputs [first, end) of an axis whose taps [low, high) lie inside of the image.
 struct Stretch {
@@ -67,6 +66,7 @@ class FilterLanes final : public Kernel {
  public:
   FilterLanes(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
       : core_(cores.window_product()),
+        transpose_(cores.transpose_reals()),
         f_(form),
         channels_(std::min(f_.split / f_.taps(), round_up(f_.depth, f_.block))),
         blocks_((f_.terms + f_.split - 1) / f_.split),
@@ -90,9 +90,10 @@ class FilterLanes final : public Kernel {
   // Whether the sums are those of blocks of channels, and the kernel's tables are of a usual size.
   static bool fits(const Step& step, const RealConvolutionForm& form) {
     const bool blocked = step.integer("split", 0, int64_t{1} << 40) > 0;
-    if (!blocked || form.is_volume() || step.input(1).constant == nullptr || form.w.out > kMostLine) return false;
+    if (!blocked || form.is_volume() || step.input(1).constant == nullptr || form.positions == 0) return false;
+    if (form.w.out > kMostLine || form.h.out > kMostLine || form.taps() > kMostTaps) return false;
     const auto kinds = [](const SpatialAxis& axis) { return static_cast<int64_t>(stretches_of(axis).size()); };
-    return form.taps() <= kMostTaps && kinds(form.h) * kinds(form.w) * form.taps() <= kMostTaps;
+    return kinds(form.h) * kinds(form.w) * form.taps() <= kMostTaps;
   }
 
   // Whether that takes less time than positions in lanes: lanes that are left empty, gaps between lines and taps outside of
@@ -204,7 +205,7 @@ class FilterLanes final : public Kernel {
         for (int64_t m = 0; m < panel.count; ++m, from += f_.depth * f_.taps()) {
           arrange_filter(f_, from, rows.data() + m * f_.terms);
         }
-        transpose_numbers(rows.data(), f_.terms, to, panel.width, f_.terms, panel.width);
+        transpose_(rows.data(), f_.terms, to, panel.width, f_.terms, panel.width);
         to += panel.width * f_.terms;
       }
     }
@@ -218,9 +219,9 @@ class FilterLanes final : public Kernel {
     bring_together(image + first * f_.plane(), f_.plane(), to, channels_, f_.plane(), used);
   }
   // Numbers of `planes` planes side by side, few planes at a time, so that they are read ahead.
-  static void bring_together(const float* from, int64_t step, float* to, int64_t width, int64_t count, int64_t planes) {
+  void bring_together(const float* from, int64_t step, float* to, int64_t width, int64_t count, int64_t planes) const {
     for (int64_t c = 0; c < planes; c += kPlanes) {
-      transpose_numbers(from + c * step, step, to + c, width, count, std::min(kPlanes, planes - c));
+      transpose_(from + c * step, step, to + c, width, count, std::min(kPlanes, planes - c));
     }
   }
 
@@ -268,8 +269,7 @@ class FilterLanes final : public Kernel {
           finite &= core_.run(windows, packed + b * f_.split * panel.width, panel.width);
         }
       }
-      transpose_numbers(sums, panel.width, reinterpret_cast<float*>(run.outputs[0]) + plane, f_.positions, panel.count,
-                        count);
+      transpose_(sums, panel.width, reinterpret_cast<float*>(run.outputs[0]) + plane, f_.positions, panel.count, count);
     }
     return finite;
   }
@@ -296,6 +296,7 @@ class FilterLanes final : public Kernel {
   }
 
   const WindowProduct& core_;
+  TransposeReals transpose_;
   RealConvolutionForm f_;
   int64_t channels_, blocks_, lines_ = 1;  // channels of a block, blocks of an image, lines of a chunk
   std::vector<Stretch> down_, across_;

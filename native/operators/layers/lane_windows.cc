@@ -9,7 +9,6 @@
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/layers/real_convolution.h"
-#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -28,7 +27,11 @@ class LaneWindows final : public Kernel {
  public:
   // `filters`: [groups][terms] of products that are known; else they are read when running.
   LaneWindows(const CoreSet& cores, const RealConvolutionForm& form, Join join, const float* filters)
-      : core_(cores.real_lanes()), f_(form), join_(join), start_(join == Join::largest ? kLowest : 0.0f) {
+      : core_(cores.real_lanes()),
+        transpose_(cores.transpose_reals()),
+        f_(form),
+        join_(join),
+        start_(join == Join::largest ? kLowest : 0.0f) {
     pitch_ = reach(f_.w) + (f_.w.out - 1) * f_.w.stride;
     const int64_t fit = (kLaneFrame / (pitch_ * kChannels) - reach(f_.h)) / f_.h.stride + 1;
     lines_ = std::clamp<int64_t>(fit, 1, f_.h.out);
@@ -149,7 +152,7 @@ class LaneWindows final : public Kernel {
       finite &= core_(rows);
     }
     float* out = reinterpret_cast<float*>(run.outputs[0]) + plane * f_.positions + y0 * f_.w.out;
-    transpose_numbers(results, kChannels, out, f_.positions, count, lines * f_.w.out);
+    transpose_(results, kChannels, out, f_.positions, count, lines * f_.w.out);
     for (int64_t c = 0; c < count && begin != nullptr; ++c, out += f_.positions, begin += f_.positions) {
       for (int64_t n = 0; n < lines * f_.w.out; ++n) out[n] += begin[n];
       finite &= add_to_all(out, f_.added ? f_.bias(run)[first + c] : -0.0f, lines * f_.w.out, out);
@@ -170,13 +173,14 @@ class LaneWindows final : public Kernel {
         continue;
       }
       std::fill_n(frame, low * kChannels, start_);
-      transpose_numbers(planes + y * f_.w.dimension + low - f_.w.before, f_.plane(), frame + low * kChannels, kChannels,
-                        high - low, count);
+      transpose_(planes + y * f_.w.dimension + low - f_.w.before, f_.plane(), frame + low * kChannels, kChannels,
+                 high - low, count);
       std::fill_n(frame + high * kChannels, (pitch_ - high) * kChannels, start_);
     }
   }
 
   RealLanes core_;
+  TransposeReals transpose_;
   RealConvolutionForm f_;
   Join join_;
   float start_;

@@ -31,18 +31,23 @@ void SliceWalk::each(ThreadPool& pool, Call call, const void* body) const {
   const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, length));
   const int threads = rows * length < 4 * kBlock ? 1 : pool.threads();
   pool.parallel((tasks + together - 1) / together, threads, [&](int64_t group, int) {
-    const int64_t last = std::min(tasks, (group + 1) * together);
-    for (int64_t i = group * together; i < last; ++i) {
-      const int64_t row = i / per_row, place = row % per_axis, from = i % per_row * kBlock;
+    // Counted on, since dividing takes longer than a short stretch.
+    const int64_t begin = group * together, last = std::min(tasks, begin + together);
+    int64_t row = begin / per_row, from = begin % per_row * kBlock, outer = row / per_axis, place = row % per_axis;
+    for (int64_t i = begin; i < last; ++i) {
       int64_t first = row * length, scale = place, left = length;
       if (apart) {
-        scale = blocked ? (row / per_axis * ((dimension + block - 1) / block) + place / block) * inner : 0;
+        scale = blocked ? (outer * ((dimension + block - 1) / block) + place / block) * inner : 0;
       } else if (blocked) {
-        first = row / per_axis * dimension + place * block;
+        first = outer * dimension + place * block;
         scale = row;
         left = std::min(block, dimension - place * block);
       }
       if (from < left) call(body, first + from, apart ? scale + from : scale, std::min(kBlock, left - from));
+      from += kBlock;
+      if (from < length) continue;
+      from = 0, ++row;
+      if (++place == per_axis) place = 0, ++outer;
     }
   });
 }
