@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
 
 import bittrue
+from bittrue import qnn
 from bittrue.graph import data_type
 from bittrue.importers.onnx_tensors import TYPES
 from support.native import check_native, needs_native
@@ -34,7 +36,7 @@ def drawn(rng: np.random.Generator, name: str, size: tuple[int, ...]) -> np.ndar
     """Any bits of the type, or of real numbers often usual ones and such around the ends of integers."""
     kind = data_type(name)
     if name in WHOLE and kind.bits < 8:
-        return rng.integers(kind.minimum, kind.maximum + 1, size).astype(kind.numpy)
+        return rng.integers(kind.minimum, kind.maximum + 1, size).astype(getattr(ml_dtypes, kind.title))
     if name in NARROW:
         width = 4 if name == "f4e2m1" else 6 if name.startswith("f6") else 8
         return rng.integers(0, 1 << width, size).astype(np.uint8).view(kind.numpy)
@@ -49,6 +51,8 @@ def drawn(rng: np.random.Generator, name: str, size: tuple[int, ...]) -> np.ndar
 
 def natively(content: bytes, feeds: list[np.ndarray], numerics: str) -> bool:
     """Whether the numerics has it; then all steps run natively and give the reference's bytes, or its refusal."""
+    # Arrays at run time hold integers of 4 and 2 bits in bytes.
+    feeds = [x.astype(data_type(x.dtype.name).numpy) if "int" in x.dtype.name else x for x in feeds]
     try:
         session = bittrue.load(content).prepare(numerics, executor="reference")
     except bittrue.BittrueError:
@@ -273,3 +277,36 @@ def test_layers_of_any_scales(late: bool, numerics: str, request: pytest.Fixture
         name = "QLinearConv" if convolves else "QLinearMatMul"
         ran += natively(*single(name, inputs, [NUMBERS[kind]], constants=constants), numerics)
     assert ran > 20 or (numerics != "onnx" and late)
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_layers_of_16_bits(last: bool, request: pytest.FixtureRequest) -> None:
+    """Differences that leave 16 bits come out on the other side; padding is the zero point."""
+    for rng in rngs(request, 25):
+        kind, other = str(rng.choice(["int16", "int8", "uint8"])), str(rng.choice(["int8", "uint8"]))
+        ends = [np.iinfo(name) for name in (kind, other)]
+        points = [int(rng.integers(max(-600, one.min), min(600, one.max))) for one in ends]
+        wide = str(rng.choice(["int32", "int64"]))
+        rows, depth, units = (int(n) for n in rng.integers(1, 40, 3))
+        x = rng.integers(ends[0].min, ends[0].max + 1, (rows, depth)).astype(kind)
+        w = rng.integers(ends[1].min, ends[1].max + 1, (units, depth)).astype(other)
+        product = qnn.dense(qnn.var("x", x.shape, kind), w, *points, 0.1, 0.2, units=units, out_dtype=wide)
+        groups, part, filters = (int(n) for n in rng.integers(1, 4, 3))
+        size = (2, 6, 5, groups * part) if last else (2, groups * part, 6, 5)
+        image = rng.integers(ends[0].min, ends[0].max + 1, size).astype(kind)
+        shape = (3, 2, part, groups * filters) if last else (groups * filters, part, 3, 2)
+        kernel = rng.integers(ends[1].min, ends[1].max + 1, shape).astype(other)
+        layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"} if last else {}
+        numbers = {"kernel_size": (3, 2), "channels": groups * filters, "groups": groups, "padding": (1, 0)}
+        sums = qnn.conv2d(
+            qnn.var("x", size, kind), kernel, *points, 0.1, 0.2, strides=(2, 1), out_dtype=wide, **numbers, **layout
+        )
+        for result, given in ((product, x), (sums, image)):
+            try:
+                session = qnn.model(result).prepare("tvm-qnn", executor="reference")
+            except bittrue.BittrueError:
+                # Sums of 64 bits of products of 8 bits, and the like, have no rows.
+                continue
+            native = qnn.model(result).prepare("tvm-qnn", executor="native")
+            assert not native.missing
+            check_native(session, [[given]], session.trace(given), isas=bittrue.isas()[:1], threads=(1, 3))

@@ -10,6 +10,7 @@
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/layers/depthwise_convolution.h"
+#include "operators/layers/exact_products.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/image_convolution.h"
 #include "operators/layers/image_frame.h"
@@ -510,7 +511,11 @@ std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   return make_real_convolution(step, cores);
 }
 
-BITTRUE_OPERATOR(conv, make_conv)
+std::unique_ptr<Kernel> make_conv_or_exact(const Step& step, const CoreSet& cores) {
+  return make_or_exact(step, cores, make_conv);
+}
+
+BITTRUE_OPERATOR(conv, make_conv_or_exact)
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "operators/core/registry.h"
 #include "operators/layers/block_product.h"
 #include "operators/layers/computed_products.h"
+#include "operators/layers/exact_products.h"
 #include "operators/layers/integer_finish.h"
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/late_layer.h"
@@ -59,7 +60,11 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   return make_tensor_products(product, cores);
 }
 
-BITTRUE_OPERATOR(matmul, make_matmul)
+std::unique_ptr<Kernel> make_matmul_or_exact(const Step& step, const CoreSet& cores) {
+  return make_or_exact(step, cores, make_matmul);
+}
+
+BITTRUE_OPERATOR(matmul, make_matmul_or_exact)
 
 }  // namespace
 }  // namespace bittrue

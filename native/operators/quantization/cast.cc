@@ -123,7 +123,8 @@ Row row_of_integer(Type to) {
     case Type::u16: return convert_row<From, uint16_t, Plain>;
     case Type::s32:
     case Type::u32: return convert_row<From, uint32_t, Plain>;
-    case Type::s64: return convert_row<From, int64_t, Plain>;
+    case Type::s64:
+    case Type::u64: return convert_row<From, uint64_t, Plain>;
     case Type::f32: return convert_row<From, float, Plain>;
     case Type::f64: return convert_row<From, double, Plain>;
     default: return nullptr;
@@ -168,12 +169,17 @@ Row find_row(Type from, Type to, ByRule rule) {
       if (rule != ByRule::saturating || to == Type::f64) return row_of_integer<bool>(to);
       return row_of_integer<uint8_t>(to);
     case Type::s8: return row_of_integer<Flipped>(to);
+    case Type::s2:
+    case Type::s4: return row_of_integer<int8_t>(to);
+    case Type::u2:
+    case Type::u4:
     case Type::u8: return row_of_integer<uint8_t>(to);
     case Type::s16: return row_of_integer<int16_t>(to);
     case Type::u16: return row_of_integer<uint16_t>(to);
     case Type::s32: return row_of_integer<int32_t>(to);
     case Type::u32: return row_of_integer<uint32_t>(to);
     case Type::s64: return row_of_integer<int64_t>(to);
+    case Type::u64: return row_of_integer<uint64_t>(to);
     case Type::f32: return row_by_rule<float>(to, rule);
     case Type::f64: return row_by_rule<double>(to, rule);
     default: return nullptr;

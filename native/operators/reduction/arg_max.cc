@@ -243,15 +243,24 @@ void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t c
 // The last place of equal values, in rows or beside each other.
 template <class T, ExtremeOrder kOrder>
 void last_places(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place) {
-  for (int64_t j = 0; j < count; ++j) {
-    const T* row = reinterpret_cast<const T*>(x) + j * (inner == 1 ? dimension : 1);
-    T best = key<kOrder>(row[0]);
-    place[j] = 0;
-    for (int64_t k = 1; k < dimension; ++k) {
-      const T candidate = key<kOrder>(row[k * inner]);
-      if (candidate < best) continue;
-      best = candidate, place[j] = static_cast<int32_t>(k);
+  const auto* row = reinterpret_cast<const T*>(x);
+  const int64_t beside = inner == 1 ? dimension : 1;
+  T best[kTogether];
+  for (int64_t j = 0; j < count; ++j) best[j] = key<kOrder>(row[j * beside]), place[j] = 0;
+  const auto look = [&](int64_t j, int64_t k) {
+    const T candidate = key<kOrder>(row[j * beside + k * inner]), old = best[j];
+    const int32_t old_place = place[j];
+    best[j] = candidate < old ? old : candidate;
+    place[j] = candidate < old ? old_place : static_cast<int32_t>(k);
+  };
+  if (inner == 1) {
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t k = 1; k < dimension; ++k) look(j, k);
     }
+    return;
+  }
+  for (int64_t k = 1; k < dimension; ++k) {
+    for (int64_t j = 0; j < count; ++j) look(j, k);
   }
 }
 

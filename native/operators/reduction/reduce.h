@@ -78,20 +78,29 @@ class Reduction {
   // For every output: acc = element(acc, x) for its elements in row-major order, from start(output) on; then finish(output, acc).
   template <class T, class Start, class Element, class Finish>
   void run_elements(const Run& run, const Start& start, const Element& element, const Finish& finish) const {
+    using Acc = decltype(start(int64_t{0}));
     const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
-    parallel(run, outputs_, [&](int64_t index, int worker) {
-      auto acc = start(index);
-      const int64_t kept = inner_kept_ ? inner_ : 1, length = inner_kept_ ? 1 : inner_;
-      const T* base = in + offset(kept_, index / kept) + index % kept;
+    // Neighbours that are kept are worked on side by side.
+    constexpr int64_t kBeside = 16;
+    const int64_t kept = inner_kept_ ? inner_ : 1, length = inner_kept_ ? 1 : inner_;
+    const int64_t chunks = (kept + kBeside - 1) / kBeside;
+    parallel(run, outputs_ / kept * chunks, [&](int64_t task, int worker) {
+      const int64_t row = task / chunks, first = task % chunks * kBeside, size = std::min(kBeside, kept - first);
+      const int64_t output = row * kept + first;
+      Acc acc[kBeside];
+      for (int64_t k = 0; k < size; ++k) acc[k] = start(output + k);
+      const T* base = in + offset(kept_, row) + first;
       for (int64_t r = 0; r < count_ / length; ++r) {
         const T* part = base + offset(reduced_, r);
         for (int64_t begin = 0; begin < length; begin += kPiece) {
           if ((r * length + begin) % kPiece < length) run.check(worker);
           const int64_t end = std::min(length, begin + kPiece);
-          for (int64_t i = begin; i < end; ++i) acc = element(acc, part[i]);
+          for (int64_t i = begin; i < end; ++i) {
+            for (int64_t k = 0; k < size; ++k) acc[k] = element(acc[k], part[i + k]);
+          }
         }
       }
-      finish(index, acc);
+      for (int64_t k = 0; k < size; ++k) finish(output + k, acc[k]);
     });
   }
 
