@@ -258,6 +258,14 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   for (int64_t c = 0; c < spec.channels; ++c) {
     bias[c] = static_cast<int32_t>(wild ? random.between(INT32_MIN, INT32_MAX) : random.between(-5000, 5000));
   }
+  // A channel whose bias is far from all others', as that of dead ones is.
+  const int64_t taps = spec.taps_h * spec.taps_w;
+  const int64_t dead = !wild && random.one_in(4) ? random.between(0, spec.channels - 1) : -1;
+  if (dead >= 0) {
+    const int64_t most = INT32_MAX - 255 * 255 * taps;
+    bias[dead] = static_cast<int32_t>(random.between(-most, most));
+    for (int64_t t = random.one_in(2) ? 0 : taps; t < taps; ++t) weights[t * spec.channels + dead] = 0;
+  }
   double bound = 0;
   for (int64_t c = 0; c < spec.channels; ++c) {
     double sum = std::abs(static_cast<double>(bias[c]));
@@ -266,7 +274,7 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   }
   spec.weights = weights.data();
   spec.bias = bias.data();
-  spec.pairs = kind > 2 && random.one_in(2);
+  spec.pairs = kind > 2 && dead < 0 && random.one_in(2);
   if (spec.pairs && random.one_in(2)) {
     spec.weight_zero_point = static_cast<int32_t>(random.between(-128, 127));
     bound += 255.0 * 128 * static_cast<double>(spec.taps_h * spec.taps_w);
@@ -274,6 +282,9 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   const double typical = 10000 * std::sqrt(static_cast<double>(spec.taps_h * spec.taps_w));
   spec.requantize = some_requantize(random, rule, store, random.one_in(3) ? 1 : spec.channels,
                                     kind <= 1 || wild ? bound : typical, bound);
+  if (dead >= 0 && spec.requantize.multipliers.size() > 1) {
+    spec.requantize.multipliers[dead] = some_multiplier(random, rule, INT32_MAX, false);
+  }
   const std::unique_ptr<Depthwise> core = context.cores.depthwise(spec);
 
   const int64_t count = random.between(1, 5);
