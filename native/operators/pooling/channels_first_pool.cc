@@ -808,11 +808,7 @@ static std::unique_ptr<Kernel> make_real_maxima(const Step& step, const CoreSet&
   form.batch = form.depth = form.filters = 1, form.groups = in.shape[0] * in.shape[1];
   form.positions = form.d.out * form.h.out * form.w.out, form.terms = form.taps();
   require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
-  // Long lines fill vectors by themselves, but transposing them comes to little beside large windows.
-  constexpr int64_t kLong = 16, kFew = 9;
-  if (form.w.out < kLong || form.terms > kFew) {
-    if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
-  }
+  if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
   return std::make_unique<MaxPlanes<float>>(step);
 }
 
