@@ -441,15 +441,8 @@ void check_add(Context& context) {
   }
 }
 
-void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
+void check_mul(Context& context, const MulSpec& spec) {
   Random& random = context.random;
-  MulSpec spec;
-  const bool wild = random.one_in(5);
-  spec.first_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
-  spec.second_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
-  const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
-  const double bound = static_cast<double>(span(spec.first_zero_point) * span(spec.second_zero_point));
-  spec.requantize = some_requantize(random, rule, store, 1, random.one_in(2) ? bound : bound / 8, bound);
   const std::unique_ptr<Elementwise> core = context.cores.mul(spec);
   const int64_t count = random.pick(kCounts);
   Exact<uint8_t> first(count), second(count), out(count);
@@ -466,7 +459,39 @@ void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store
                                   " " + std::to_string(spec.second_zero_point) + "; " + describe(spec.requantize));
 }
 
+void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
+  Random& random = context.random;
+  MulSpec spec;
+  const bool wild = random.one_in(5);
+  spec.first_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
+  spec.second_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
+  const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
+  const double bound = static_cast<double>(span(spec.first_zero_point) * span(spec.second_zero_point));
+  spec.requantize = some_requantize(random, rule, store, 1, random.one_in(2) ? bound : bound / 8, bound);
+  check_mul(context, spec);
+}
+
+// An addend by which results leave 32 bits, where the sum with the zero point is positive again.
+MulSpec far_product() {
+  MulSpec spec;
+  spec.first_zero_point = 58;
+  spec.second_zero_point = 187;
+  rules::Requantize& r = spec.requantize;
+  r.rescale = rules::RescaleRule::binary32_add_multiply_twice_even;
+  r.multipliers.resize(1);
+  r.multipliers[0].factor = 0x1.71a558c35cd5fp+1;
+  r.multipliers[0].second = 0x1.629688p-2f;
+  r.multipliers[0].addend = -0x1p31f;
+  r.bound = 36840;
+  r.wraps = false;
+  r.zero_point = r.low = -128;
+  r.high = 127;
+  r.flip = 128;
+  return spec;
+}
+
 void check_mul(Context& context) {
+  for (int i = 0; i < 10; ++i) check_mul(context, far_product());
   for (const rules::RescaleRule rule : kRescaleRules) {
     for (const rules::StoreRule store : kStoreRules) {
       for (int64_t i = 0; i < context.rounds(120); ++i) check_mul(context, rule, store);

@@ -642,6 +642,11 @@ bool Requantizer::prepare_lines(Form form) {
       if (exact_.form != Form::binary32 || !prepare_product(form, exact, &lines_[i])) return false;
       continue;
     }
+    // Large addends may leave 32 bits, so that results are not monotone.
+    for (int lane = 0; lane < 16 && exact_.form == Form::binary32; ++lane) {
+      const bool plain = exact.addend[lane] == 0 && exact.addend_negative[lane] == 1;
+      if (exact.column[lane] >= 0 && !plain) return false;
+    }
     if (form == Form::short_line || form == Form::short_away) {
       if (!short_lines_proven(form, exact_, exact, &lines_[i])) return false;
       continue;
