@@ -39,8 +39,9 @@ constexpr int kTries = 5;
 // some runs only, since the smallest networks take a microsecond.
 constexpr int64_t kTryEvery = 20'000'000, kTryRarely = 50, kTryAtLeast = 10'000'000'000;
 constexpr int kRunsBetween = 16;
-// Nanoseconds that a worker which sleeps is waited for before a trial.
-constexpr int64_t kAnswerWithin = 100'000;
+// Nanoseconds that a worker which sleeps is waited for before a trial; a virtual processor may take a tenth of a
+// millisecond to wake up.
+constexpr int64_t kAnswerWithin = 250'000;
 
 int64_t now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -64,7 +65,7 @@ struct ThreadPool::Workers {
   bool stop = false;  // guarded by `mutex`
   int in_vain = 0;    // how often they have been woken since something was shared
   // Steps are shared from so many nanoseconds of guessed work on.
-  static constexpr std::array<int64_t, 4> kChoices = {kWorthLeast, 3'000, 10'000, kNever};
+  static constexpr std::array<int64_t, 4> kChoices = {400, 1'500, 6'000, kNever};
   std::array<int64_t, kChoices.size()> fastest{};
   int trial = -1;  // how many runs of a trial are done, or -1 outside of one
   int runs = 0;    // since the clock was read
@@ -143,7 +144,7 @@ void ThreadPool::judge() {
     if (++w.runs < kRunsBetween) return;
     w.runs = 0;
     if (now() < w.next_trial) return;
-    worth_ = kWorthLeast;
+    worth_ = Workers::kChoices[0];
     wake();
     if (answered()) {
       w.trial = 0;
@@ -152,7 +153,7 @@ void ThreadPool::judge() {
     } else {
       // All processors are busy.
       worth_ = kNever;
-      w.next_trial = now() + kTryEvery;
+      w.next_trial = now() + 2 * kTryEvery;
     }
     return;
   }

@@ -37,6 +37,9 @@ constexpr int64_t kMostBlockRows = 512;
 // Bytes of sums that wait for an addition: they stay in the second-level cache.
 constexpr int64_t kSumBytes = 128 << 10;
 
+// Bytes of weights that stay in the second-level cache beside images.
+constexpr int64_t kCachedWeights = 128 << 10;
+
 // Fewer windows are not worth reading transformed weights, which are eight times as many bytes.
 constexpr int64_t kFewestWindows = 64;
 
@@ -324,8 +327,11 @@ void MatmulConvolution::run(const Run& run) const {
   const int64_t panels = matmul_->panels();
   const int64_t results = window_.pixels() * window_.out_c;
   const int threads = run.pool.threads_for(results * segments_ * segment_ / rate_ + results / result_rate_);
-  // Where there are more weights than activations each thread takes columns, so that all weights are read once.
-  const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
+  // Where there are more weights than activations each thread takes columns, so that all weights are read once; but rows
+  // where its cache holds all weights, since the next steps read them again.
+  const int64_t tiles = (pixels + matmul_->tile_rows() - 1) / matmul_->tile_rows();
+  const bool rows_fit = tiles % threads == 0 && window_.out_c * segments_ * segment_ <= kCachedWeights;
+  const bool by_columns = window_.out_c > pixels && !rows_fit && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
                              std::min(block_, pixels) * window_.out_c * segments_ * segment_, kTaskMostWork, panels);
   // Blocks are equally large, so that no thread gets a short rest.
