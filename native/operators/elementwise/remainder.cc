@@ -68,10 +68,11 @@ std::unique_ptr<Kernel> make_truncated_integers(const Step& step) {
   });
 }
 
+template <class T>
 std::unique_ptr<Kernel> make_unsigned(const Step& step) {
-  return make_integer_zip(step, [](int64_t a, int64_t b, bool* defined) -> int64_t {
+  return make_checked_zip<T, T>(step, [](T a, T b, bool* defined) {
     if (b == 0) *defined = false;
-    return b == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) % static_cast<uint64_t>(b));
+    return b == 0 ? T{0} : static_cast<T>(a % b);
   });
 }
 
@@ -106,10 +107,10 @@ std::unique_ptr<Kernel> make_remainder(const Step& step, const CoreSet&) {
     case Type::s16: return make_integers<int16_t, int16_t>(step);
     case Type::s32: return make_integers<int32_t, int32_t>(step);
     case Type::s64: return make_integers<int64_t, int64_t>(step);
-    case Type::u8:
-    case Type::u16:
-    case Type::u32:
-    case Type::u64: return make_unsigned(step);
+    case Type::u8: return make_unsigned<uint8_t>(step);
+    case Type::u16: return make_unsigned<uint16_t>(step);
+    case Type::u32: return make_unsigned<uint32_t>(step);
+    case Type::u64: return make_unsigned<uint64_t>(step);
     case Type::f32: return make_floored<float>(step);
     case Type::f64: return make_floored<double>(step);
     default: return nullptr;

@@ -244,23 +244,24 @@ void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t c
 template <class T, ExtremeOrder kOrder>
 void last_places(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place) {
   const auto* row = reinterpret_cast<const T*>(x);
-  const int64_t beside = inner == 1 ? dimension : 1;
   T best[kTogether];
-  for (int64_t j = 0; j < count; ++j) best[j] = key<kOrder>(row[j * beside]), place[j] = 0;
-  const auto look = [&](int64_t j, int64_t k) {
-    const T candidate = key<kOrder>(row[j * beside + k * inner]), old = best[j];
-    const int32_t old_place = place[j];
-    best[j] = candidate < old ? old : candidate;
-    place[j] = candidate < old ? old_place : static_cast<int32_t>(k);
-  };
-  if (inner == 1) {
-    for (int64_t j = 0; j < count; ++j) {
-      for (int64_t k = 1; k < dimension; ++k) look(j, k);
-    }
-    return;
+  for (int64_t j = 0; inner == 1 && j < count; ++j, row += dimension) {
+    T largest = key<kOrder>(row[0]);
+    for (int64_t k = 1; k < dimension; ++k) largest = std::max(largest, key<kOrder>(row[k]));
+    int64_t at = dimension - 1;
+    while (key<kOrder>(row[at]) != largest) --at;
+    place[j] = static_cast<int32_t>(at);
   }
+  if (inner == 1) return;
+  for (int64_t j = 0; j < count; ++j) best[j] = key<kOrder>(row[j]), place[j] = 0;
   for (int64_t k = 1; k < dimension; ++k) {
-    for (int64_t j = 0; j < count; ++j) look(j, k);
+    row += inner;
+    for (int64_t j = 0; j < count; ++j) {
+      const T candidate = key<kOrder>(row[j]), old = best[j];
+      const int32_t old_place = place[j];
+      best[j] = candidate < old ? old : candidate;
+      place[j] = candidate < old ? old_place : static_cast<int32_t>(k);
+    }
   }
 }
 
