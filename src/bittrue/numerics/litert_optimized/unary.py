@@ -76,4 +76,11 @@ ROWS: tuple[Row, ...] = (
     Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
     Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
     Row("hadamard_rotation", ("f32 -> f32",), {}, "run; docs/facts/litert.md 2.3"),
+    Row(
+        "hadamard_rotation",
+        ("* -> *",),
+        evidence="run; docs/facts/litert.md 2.3",
+        refuses="the kernel takes integers of 32 bits for real numbers, and refuses other types",
+        advice="rotate real numbers",
+    ),
 )
