@@ -285,21 +285,35 @@ def test_layers_of_16_bits(last: bool, request: pytest.FixtureRequest) -> None:
     for rng in rngs(request, 25):
         kind, other = str(rng.choice(["int16", "int8", "uint8"])), str(rng.choice(["int8", "uint8"]))
         ends = [np.iinfo(name) for name in (kind, other)]
-        points = [int(rng.integers(max(-600, one.min), min(600, one.max))) for one in ends]
+        point, other_point = (int(rng.integers(max(-600, one.min), min(600, one.max))) for one in ends)
         wide = str(rng.choice(["int32", "int64"]))
         rows, depth, units = (int(n) for n in rng.integers(1, 40, 3))
         x = rng.integers(ends[0].min, ends[0].max + 1, (rows, depth)).astype(kind)
         w = rng.integers(ends[1].min, ends[1].max + 1, (units, depth)).astype(other)
-        product = qnn.dense(qnn.var("x", x.shape, kind), w, *points, 0.1, 0.2, units=units, out_dtype=wide)
+        product = qnn.dense(qnn.var("x", x.shape, kind), w, point, other_point, 0.1, 0.2, units=units, out_dtype=wide)
         groups, part, filters = (int(n) for n in rng.integers(1, 4, 3))
         size = (2, 6, 5, groups * part) if last else (2, groups * part, 6, 5)
         image = rng.integers(ends[0].min, ends[0].max + 1, size).astype(kind)
         shape = (3, 2, part, groups * filters) if last else (groups * filters, part, 3, 2)
         kernel = rng.integers(ends[1].min, ends[1].max + 1, shape).astype(other)
-        layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"} if last else {}
-        numbers = {"kernel_size": (3, 2), "channels": groups * filters, "groups": groups, "padding": (1, 0)}
+        layout: dict[str, Any] = {"data_layout": "NHWC", "kernel_layout": "HWIO"} if last else {}
+        counts: dict[str, Any] = {
+            "kernel_size": (3, 2),
+            "channels": groups * filters,
+            "groups": groups,
+            "padding": (1, 0),
+        }
         sums = qnn.conv2d(
-            qnn.var("x", size, kind), kernel, *points, 0.1, 0.2, strides=(2, 1), out_dtype=wide, **numbers, **layout
+            qnn.var("x", size, kind),
+            kernel,
+            point,
+            other_point,
+            0.1,
+            0.2,
+            strides=(2, 1),
+            out_dtype=wide,
+            **counts,
+            **layout,
         )
         for result, given in ((product, x), (sums, image)):
             try:
