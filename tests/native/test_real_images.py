@@ -119,7 +119,7 @@ def test_filters_in_lanes(request: pytest.FixtureRequest, numerics: str) -> None
         filters = int(rng.choice([16, 48] if groups > 1 else [12, 16, 20, 44, 100]))
         w = rng.normal(size=(filters * groups, depth, taps, taps)).astype(np.float32)
         x = rng.normal(size=(int(rng.integers(1, 4)), depth * groups, *rng.integers(taps, 25, 2))).astype(np.float32)
-        attributes = {
+        attributes: dict[str, Any] = {
             "strides": [int(v) for v in rng.integers(1, 3, 2)],
             "pads": [int(v) for v in rng.integers(taps, size=4)],
             "group": groups,
