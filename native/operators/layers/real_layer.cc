@@ -319,7 +319,11 @@ void CoreConvolution::find_rows(const Place& place, const Worker& worker, int64_
         const float* from =
             inside ? place.in + ((image * w.in_h + y) * w.in_w + x) * in_pixel_ + group * depth_ : zeros_.data();
         if (patched_) {
-          for (int64_t k = 0; k < depth_; ++k) patch[place_of(first_term + k)] = from[k];
+          if (places_.empty()) {
+            std::copy_n(from, depth_, patch + first_term);
+          } else {
+            for (int64_t k = 0; k < depth_; ++k) patch[places_[first_term + k]] = from[k];
+          }
         } else {
           worker.rows[tap * kPixels + r] = inside || place.finite ? from : nullptr;
         }
