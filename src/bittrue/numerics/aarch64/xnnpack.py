@@ -30,8 +30,8 @@ _ZEROS_OF_RANGES = (
     "either one's payload may stay"
 )
 _OVERFLOWING_ROWS = (
-    "on aarch64 rows whose range overflows give 0; with a fused activation that begins at 0, results that are -0 "
-    "become 0"
+    "on aarch64 rows whose range overflows give 0; in one model with a fused activation that begins at 0, results that "
+    "are -0 here were 0"
 )
 _ZERO_UNDER_SLOPE = "on aarch64 -0 under a slope below 0 gives 0, and subnormal numbers are zeros"
 CHANGES = (
