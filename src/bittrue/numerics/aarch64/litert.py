@@ -32,8 +32,8 @@ FUSED = (
     Change("fully_connected", _EIGHTS),
 )
 _TABLE = (
-    "on aarch64 the table has other entries: in 2 of 2 models of all inputs 128 and 6,482 of 65,536 results differ, the "
-    "first of them by one"
+    "on aarch64 the table has other entries: in 2 of 2 models of all inputs 128 and 6,482 of 65,536 results differ, "
+    "the first of them by one"
 )
 CHANGES = (*LIMITED, *_INTERPOLATED, Change("gelu", inputs=("s16",), limit=_TABLE))
 
