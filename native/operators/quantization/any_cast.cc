@@ -54,7 +54,10 @@ class AnyTarget {
   bool is_whole() const { return integers_.has_value(); }
   int64_t bytes() const { return type_bytes(type_); }
 
-  void store(int64_t* values, uint8_t* out, int64_t count) const { integers_->store(values, out, count); }
+  // Of integers, where is_whole().
+  void store(int64_t* values, uint8_t* out, int64_t count) const {
+    if (integers_) integers_->store(values, out, count);
+  }
 
   void store(const double* values, uint8_t* out, int64_t count, int64_t place) const {
     if (integers_) {

@@ -138,7 +138,7 @@ class AnyQuantize final : public AnyLinear {
       const rules::ToIntegerRule rule = has_tail_ && alone(first + i) ? tail_ : rule_;
       values[i] = rules::to_integer(rule, quotients[i], static_cast<int64_t>(points[i * step]), low_, high_);
     }
-    integers_->store(values, out, count);
+    if (integers_) integers_->store(values, out, count);
   }
 
   // Whether an element shares no pair, of places 2k and 2k + 1, with a neighbour of its own scale.
