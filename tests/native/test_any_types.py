@@ -16,10 +16,10 @@ from bittrue import qnn
 from bittrue.graph import data_type
 from bittrue.importers.onnx_tensors import TYPES
 from support.native import check_native, needs_native
-from support.onnx_models import HERE, single
+from support.onnx_models import single
 from support.onnx_operands import bits, broadcastable, numbers, shape
 
-pytestmark = [needs_native, pytest.mark.skipif(HERE.endswith("@aarch64"), reason="rules of another processor")]
+pytestmark = needs_native
 
 NUMBERS = {name: number for number, name in TYPES.items() if number}
 WHOLE = ("u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")

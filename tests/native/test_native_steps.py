@@ -21,7 +21,7 @@ from operators import (
 )
 from support import attention_models, build, contributed_models, wide_models
 from support.native import check_native, needs_native
-from support.onnx_models import HERE, MICROSOFT, single
+from support.onnx_models import MICROSOFT, single
 from support.strategies import seeds
 
 pytestmark = needs_native
@@ -82,7 +82,7 @@ def test_lengths(dtype: type, shape: list[int], p: int, seed: int, data: st.Data
     x = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
     x[np.abs(x) < 0.3] = 0
     content, feed, *_ = single("LpNormalization", {"x": x}, [_kind(dtype)], {"axis": axis, "p": p})
-    natively(content, list(feed), HERE)
+    natively(content, list(feed), "onnxruntime")
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.booleans(), seeds)
@@ -96,7 +96,7 @@ def test_statistics(dtype: type, shape: list[int], training: bool, seed: int) ->
     attributes = {"training_mode": 1, "momentum": 0.7} if training else {}
     outputs = [_kind(dtype)] * (3 if training else 1)
     content, feed, *_ = single("BatchNormalization", inputs, outputs, attributes, opset=15)
-    natively(content, list(feed), HERE)
+    natively(content, list(feed), "onnxruntime")
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.booleans(), st.booleans(), seeds)
@@ -113,7 +113,7 @@ def test_averages_of_bytes(sizes: list[int], last: bool, padded: bool, seed: int
     content, feed, *_ = single(
         "QLinearAveragePool", inputs, [TensorProto.UINT8], attributes, domain=MICROSOFT, constants=list(scales)
     )
-    natively(content, list(feed), HERE)
+    natively(content, list(feed), "onnxruntime")
 
 
 @pytest.mark.parametrize("padding", [[3, 0, 1, 2], [-1, -2, 2, 1], [0, 2, -3, 4]])
@@ -190,18 +190,17 @@ GENERATED: dict[str, set[str]] = {
 }
 
 
-@pytest.mark.skipif(HERE.endswith("@aarch64"), reason="rules of another processor")
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated(name: str, request: pytest.FixtureRequest) -> None:
     ran = 0
     for number in range(12):
         content, feeds, *_ = GENERATORS[name](np.random.default_rng([request.config.option.seed, number]))
         try:
-            session = bittrue.load(content).prepare(HERE, executor="reference")
+            session = bittrue.load(content).prepare("onnxruntime", executor="reference")
             expected = session.trace(*feeds)
         except bittrue.BittrueError:
             continue
-        missing = set(bittrue.load(content).prepare(HERE, executor="native").missing.values())
+        missing = set(bittrue.load(content).prepare("onnxruntime", executor="native").missing.values())
         assert missing <= {*GENERATED[name], "its results hold no elements"}
         check_native(session, [feeds], expected, threads=(1, 3))
         ran += not missing
