@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,78 @@ def test_other_shapes_reach_the_peer(name: str, tmp_path: Path) -> None:
     assert theirs.shape == (3, 10)
     if name == "litert":
         assert theirs.tobytes() == next(iter(session.run(value).values())).tobytes()
+
+
+class FakeOpenVino:
+    """What of OpenVINO's Python API opening a model uses: one input [?, 3], and a plugin that may want a hint."""
+
+    def __init__(self, compiles: Callable[[Mapping[str, str]], bool]) -> None:
+        self.compiles = compiles
+        self.tried: list[dict[str, str]] = []
+        self.shapes = [[-1, 3]]
+        self.inputs = self.outputs = [self]
+
+    def Core(self) -> FakeOpenVino:
+        return self
+
+    def read_model(self, path: str) -> FakeOpenVino:
+        return self
+
+    def reshape(self, shapes: Mapping[object, list[int]]) -> None:
+        self.shapes += shapes.values()
+
+    def get_names(self) -> set[str]:
+        return {"x"}
+
+    def get_partial_shape(self) -> list[Any]:
+        return [SimpleNamespace(is_dynamic=size < 0, get_length=lambda size=size: size) for size in self.shapes[-1]]
+
+    def get_element_type(self) -> Any:
+        return SimpleNamespace(to_dtype=lambda: np.int8)
+
+    def compile_model(self, model: object, device: str, options: Mapping[str, str]) -> FakeOpenVino:
+        self.tried.append(dict(options))
+        if not self.compiles(options):
+            raise RuntimeError(f"refused {len(self.tried)}")
+        return self
+
+    def create_infer_request(self) -> FakeOpenVino:
+        return self
+
+    def reset_state(self) -> None:
+        pass
+
+
+HINT = "INFERENCE_PRECISION_HINT"
+
+
+def test_openvino_compiles_closed_sizes() -> None:
+    fake = FakeOpenVino(lambda options: True)
+    opened = PEERS["openvino"].prepare(fake, Path("x.tflite"), [port_of("x", np.zeros((2, 3), np.int8))], 2)
+    assert fake.shapes[1:] == [[2, 3]]
+    assert [HINT in options for options in fake.tried] == [False]
+    assert opened.remarks == ()
+
+
+def test_openvino_keeps_sizes_open_that_runs_change() -> None:
+    fake = FakeOpenVino(lambda options: True)
+    port = Port("x", np.dtype(np.int8), (2, 3), None, frozenset({0}))
+    PEERS["openvino"].prepare(fake, Path("x.tflite"), [port], 1)
+    assert fake.shapes == [[-1, 3]]
+
+
+def test_openvino_is_given_the_hint_where_it_does_not_compile_without() -> None:
+    fake = FakeOpenVino(lambda options: options.get(HINT) == "f32")
+    opened = PEERS["openvino"].prepare(fake, Path("x.tflite"), [port_of("x", np.zeros((2, 3), np.int8))], 1)
+    without, with_hint = fake.tried
+    assert with_hint == {**without, HINT: "f32"}
+    assert [HINT in remark for remark in opened.remarks] == [True]
+
+
+def test_what_openvino_refuses_either_way_is_its_first_error() -> None:
+    fake = FakeOpenVino(lambda options: False)
+    with pytest.raises(RuntimeError, match="refused 1"):
+        PEERS["openvino"].prepare(fake, Path("x.tflite"), [port_of("x", np.zeros((2, 3), np.int8))], 1)
 
 
 def test_a_file_that_a_real_peer_cannot_read_is_a_row(tmp_path: Path) -> None:

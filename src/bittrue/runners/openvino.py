@@ -34,14 +34,22 @@ def _compiled(module: Any, path: Path, ports: Sequence[Port], threads: int, ever
     names = [[*port.get_names()] for port in model.inputs]
     order = pair([port.name for port in ports], names, "inputs")
     shapes = [_sizes(port.get_partial_shape()) for port in model.inputs]
-    if any(not matches(p.shape, shapes[i]) for p, i in zip(ports, order, strict=True)) and path.suffix != ".onnx":
-        model.reshape({model.inputs[i]: list(port.shape) for port, i in zip(ports, order, strict=True)})
+    # Sizes that runs do not change are closed: that is faster, and what cannot be compiled says so now. With open ones
+    # it fails in a run, or gives outputs without elements.
+    wanted = [tuple(None if axis in p.free else size for axis, size in enumerate(p.shape)) for p in ports]
+    closed = {
+        model.inputs[i]: [-1 if size is None else size for size in shape]
+        for port, shape, i in zip(ports, wanted, order, strict=True)
+        if shape != shapes[i] and (path.suffix != ".onnx" or matches(port.shape, shapes[i]))
+    }
+    if closed:
+        model.reshape(closed)
     if every:
         ends = {port.get_node().input_value(0) for port in model.outputs}
         nodes = [node for node in model.get_ordered_ops() if node.get_type_name() not in _NO_RESULTS]
         model.add_outputs([port for node in nodes for port in node.outputs() if port not in ends and port.get_names()])
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
-    compiled = core.compile_model(model, "CPU", options)
+    compiled, notes = _compile(core, model, options)
     theirs = [compiled.inputs[i] for i in order]
     fit, remarks = fitting(ports, [(p.get_element_type().to_dtype(), _sizes(p.get_partial_shape())) for p in theirs])
     outputs, request = list(compiled.outputs), compiled.create_infer_request()
@@ -50,7 +58,25 @@ def _compiled(module: Any, path: Path, ports: Sequence[Port], threads: int, ever
         results = request.infer(dict(zip(order, values, strict=True)), share_inputs=True)
         return [results[port] for port in outputs]
 
-    return compiled, Opened(fit, run, tuple(map(_name, outputs)), remarks, request.reset_state)
+    return compiled, Opened(fit, run, tuple(map(_name, outputs)), (*notes, *remarks), request.reset_state)
+
+
+def _compile(core: Any, model: Any, options: dict[str, str]) -> tuple[Any, tuple[str, ...]]:
+    """The model as the CPU plugin compiles it by itself, else with real numbers in binary32, and a remark on that.
+
+    A processor with bfloat16 makes it the plugin's choice, even where ONEDNN_MAX_CPU_ISA leaves no kernels for it.
+    """
+    try:
+        return core.compile_model(model, "CPU", options), ()
+    except RuntimeError:
+        hint = {"INFERENCE_PRECISION_HINT": "f32"}
+        try:
+            compiled = core.compile_model(model, "CPU", {**options, **hint})
+        except RuntimeError:
+            compiled = None
+        if compiled is None:
+            raise
+        return compiled, ("with INFERENCE_PRECISION_HINT=f32, as it does not compile the model without",)
 
 
 def _open_openvino(module: Any, path: Path, ports: Sequence[Port], threads: int) -> Opened:
