@@ -33,7 +33,9 @@ struct WinogradBlock {
 // Of a `Set`: Words and Sums are vectors of 16 and 32 bits without sign, Signed and SignedWords those with one; sums of kTiles
 // tiles and two vectors of columns stay in registers; widen reads bytes as words; add_products adds two neighbouring products
 // of signed words to every sum; slot i of a panel's sums belongs to its column column_of(i); vectors(n) is how many are
-// worked on where n columns are left.
+// worked on where n columns are left; from kChunksByPlace vectors of channels on, inputs that two groups of tiles read weights
+// for lie place by place, as they are read. Else places lie side by side: a line that is read brings the next place's, and
+// storing them takes fewer instructions.
 template <class Set>
 class WinogradTiles {
  public:
@@ -82,24 +84,13 @@ class WinogradTiles {
   // finish(panel, block) takes the sums of some tiles and the columns of a panel.
   template <class Finish>
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel, const Finish& finish) const {
-    WinogradBlock block;
-    block.lines = rows.count / width_;
-    block.width = width_;
-    block.across = (width_ + 3) / 4;
-    const int64_t total = (block.lines + 3) / 4 * block.across, parts = (total + tiles_ - 1) / tiles_;
-    const int64_t most = ((total + parts - 1) / parts + kTiles - 1) / kTiles * kTiles;
-    auto* inputs = reinterpret_cast<int16_t*>(rows.scratch);  // [group of tiles][chunk][place][tile][channel]
-    auto* products = reinterpret_cast<int32_t*>(inputs + kPlaces * tiles_ * chunks_ * kChannels);
-    block.products = products;
-    for (block.first = 0; block.first < total; block.first += most) {
-      block.count = std::min(most, total - block.first);
-      transform_inputs(*rows.grid, block, inputs);
-      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-        multiply(block.count, Set::vectors(columns_ - panel * kColumns), inputs,
-                 weights_.data() + panel * kPlaces * channels_ * kColumns, products);
-        finish(panel, block);
+    if constexpr (Set::kChunksByPlace != INT64_MAX) {
+      const int64_t total = (rows.count / width_ + 3) / 4 * ((width_ + 3) / 4);
+      if (chunks_ >= Set::kChunksByPlace && std::min(tiles_, total) > kTiles) {
+        return run_blocks<true>(rows, first_panel, last_panel, finish);
       }
     }
+    run_blocks<false>(rows, first_panel, last_panel, finish);
   }
 
   // take(l, line) gets the four outputs of every line l of a tile, of vector v of the panel.
@@ -130,11 +121,42 @@ class WinogradTiles {
 
  private:
   static constexpr int kPlaces = 36, kTiles = Set::kTiles;
-  static constexpr int64_t kChunk = kPlaces * kTiles * kChannels;  // words
+  static constexpr int64_t kRow = kTiles * kChannels;  // words of a group's tiles side by side
   static constexpr int64_t kMost = int64_t{1} << 25;
   static constexpr uint32_t kInverseOfNine = 0x38e38e39;
   using Signed = typename Set::Signed;
   using SignedWords = typename Set::SignedWords;
+
+  // Words of transformed inputs from one place, and from one chunk, to the next.
+  template <bool by_place>
+  int64_t place_step() const {
+    return by_place ? chunks_ * kRow : kRow;
+  }
+  template <bool by_place>
+  static constexpr int64_t kChunkStep = by_place ? kRow : kPlaces * kRow;
+
+  template <bool by_place, class Finish>
+  void run_blocks(const MatmulRows& rows, int64_t first_panel, int64_t last_panel, const Finish& finish) const {
+    WinogradBlock block;
+    block.lines = rows.count / width_;
+    block.width = width_;
+    block.across = (width_ + 3) / 4;
+    const int64_t total = (block.lines + 3) / 4 * block.across, parts = (total + tiles_ - 1) / tiles_;
+    const int64_t most = ((total + parts - 1) / parts + kTiles - 1) / kTiles * kTiles;
+    // [group of tiles][chunk][place][tile][channel], or [group of tiles][place][chunk][tile][channel]
+    auto* inputs = reinterpret_cast<int16_t*>(rows.scratch);
+    auto* products = reinterpret_cast<int32_t*>(inputs + kPlaces * tiles_ * chunks_ * kChannels);
+    block.products = products;
+    for (block.first = 0; block.first < total; block.first += most) {
+      block.count = std::min(most, total - block.first);
+      transform_inputs<by_place>(*rows.grid, block, inputs);
+      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+        multiply<by_place>(block.count, Set::vectors(columns_ - panel * kColumns), inputs,
+                           weights_.data() + panel * kPlaces * channels_ * kColumns, products);
+        finish(panel, block);
+      }
+    }
+  }
 
   static constexpr int shift(int output) { return output == 0 ? 3 : output == 1 ? 2 : 1; }
 
@@ -226,9 +248,11 @@ class WinogradTiles {
   }
 
   // Neighbouring tiles share two columns, so that columns of some tiles are transformed first.
+  template <bool by_place>
   __attribute__((noinline)) void transform_inputs(const MatmulGrid& grid, const WinogradBlock& block,
                                                   int16_t* inputs) const {
     constexpr int64_t kTogether = 4, kMostPixels = 4 * kTogether + 2;
+    const int64_t step = place_step<by_place>();
     Words transformed[6][kMostPixels];
     for (int64_t first = 0; first < block.count;) {
       const int64_t y = block.line(first), x = block.column(first);
@@ -248,16 +272,17 @@ class WinogradTiles {
           });
         }
         for (int64_t tile = first; tile < first + count; ++tile) {
-          int16_t* to = inputs + (tile / kTiles * chunks_ + chunk) * kChunk + tile % kTiles * kChannels;
-          for (int64_t i = 0; i < 6; ++i, to += 6 * kTiles * kChannels) {
+          int16_t* to = inputs + tile / kTiles * kPlaces * chunks_ * kRow + chunk * kChunkStep<by_place> +
+                        tile % kTiles * kChannels;
+          for (int64_t i = 0; i < 6; ++i, to += 6 * step) {
             Words line[6];
             const Words* pixels = transformed[i] + 4 * (tile - first);
             unroll<6>([&](int j) __attribute__((always_inline)) { line[j] = pixels[j]; });
             unroll<3>([&](int pair) __attribute__((always_inline)) {
               Words ends[2];
               transform_pair(pair, line, &ends[0], &ends[1]);
-              std::memcpy(to + place(pair, 0) * kTiles * kChannels, &ends[0], sizeof(Words));
-              std::memcpy(to + place(pair, 1) * kTiles * kChannels, &ends[1], sizeof(Words));
+              std::memcpy(to + place(pair, 0) * step, &ends[0], sizeof(Words));
+              std::memcpy(to + place(pair, 1) * step, &ends[1], sizeof(Words));
             });
           }
         }
@@ -266,34 +291,35 @@ class WinogradTiles {
     }
   }
 
+  template <bool by_place>
   void multiply(int64_t count, int vectors, const int16_t* inputs, const int16_t* weights, int32_t* products) const {
     for (int k = 0; k < kPlaces; ++k, weights += channels_ * kLanes * vectors) {
       for (int64_t t = 0; t < count; t += kTiles) {
-        const int16_t* tiles = inputs + t / kTiles * chunks_ * kChunk + k * kTiles * kChannels;
+        const int16_t* tiles = inputs + t / kTiles * kPlaces * chunks_ * kRow + k * place_step<by_place>();
         int32_t* sums = products + (t * kPlaces + k) * kColumns;
         if (vectors == 2) {
-          multiply_any<2>(count - t, tiles, weights, sums);
+          multiply_any<2, by_place>(count - t, tiles, weights, sums);
         } else {
-          multiply_any<1>(count - t, tiles, weights, sums);
+          multiply_any<1, by_place>(count - t, tiles, weights, sums);
         }
       }
     }
   }
 
-  template <int vectors>
+  template <int vectors, bool by_place>
   void multiply_any(int64_t count, const int16_t* inputs, const int16_t* weights, int32_t* products) const {
-    if (count > kTiles * 3 / 4) return multiply_tiles<kTiles, vectors>(inputs, weights, products);
-    if (count > kTiles / 2) return multiply_tiles<kTiles * 3 / 4, vectors>(inputs, weights, products);
-    if (count > kTiles / 4) return multiply_tiles<kTiles / 2, vectors>(inputs, weights, products);
-    return multiply_tiles<kTiles / 4, vectors>(inputs, weights, products);
+    if (count > kTiles * 3 / 4) return multiply_tiles<kTiles, vectors, by_place>(inputs, weights, products);
+    if (count > kTiles / 2) return multiply_tiles<kTiles * 3 / 4, vectors, by_place>(inputs, weights, products);
+    if (count > kTiles / 4) return multiply_tiles<kTiles / 2, vectors, by_place>(inputs, weights, products);
+    return multiply_tiles<kTiles / 4, vectors, by_place>(inputs, weights, products);
   }
 
-  template <int count, int vectors>
+  template <int count, int vectors, bool by_place>
   __attribute__((noinline)) void multiply_tiles(const int16_t* inputs, const int16_t* weights,
                                                 int32_t* products) const {
     Sums sums[count][vectors];
     unroll<count * vectors>([&](int i) __attribute__((always_inline)) { sums[i / vectors][i % vectors] = Sums{}; });
-    for (int64_t chunk = 0; chunk < chunks_; ++chunk, inputs += kChunk) {
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk, inputs += kChunkStep<by_place>) {
       for (int64_t pair = skipped_pairs(chunk); pair < kLanes; ++pair, weights += kChannels * vectors) {
         Sums w[vectors];
         unroll<vectors>(

@@ -16,6 +16,7 @@ struct WordProducts {
   using Signed = int32_t __attribute__((vector_size(32)));
   using SignedWords = int16_t __attribute__((vector_size(32)));
   static constexpr int kTiles = 6;
+  static constexpr int64_t kChunksByPlace = 5;
   static constexpr int64_t kTransformed = 256 << 10;  // bytes of inputs that stay in the second-level cache
 
   static Sums add_products(Sums sum, Sums x, Sums w) { return sum + Sums(_mm256_madd_epi16(__m256i(x), __m256i(w))); }

@@ -14,6 +14,7 @@ struct WordProducts {
   using Signed = int32_t __attribute__((vector_size(64)));
   using SignedWords = int16_t __attribute__((vector_size(64)));
   static constexpr int kTiles = 12;
+  static constexpr int64_t kChunksByPlace = INT64_MAX;
   static constexpr int64_t kTransformed = 512 << 10;  // bytes of inputs that stay in the second-level cache
 
   static Sums add_products(Sums sum, Sums x, Sums w) {
