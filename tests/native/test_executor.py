@@ -483,6 +483,7 @@ def test_neighbours_of_few_columns(
         (8, 8, 288, 64, 0, {"avx2"}),
         (23, 24, 64, 40, 0, {"avx2", "avx512vnni"}),
         (25, 22, 76, 33, 1, {"avx2", "avx512vnni"}),
+        (75, 9, 32, 72, 0, {"avx2"}),
     ],
 )
 def test_windows_of_nine_pixels(
@@ -512,7 +513,7 @@ def test_windows_of_nine_pixels(
     assert np.unique(expected).size > (3 if ends else 50)
     exact = not ends or 9 * channels * 127 * 255 < 2**25  # else such weights leave no room for 64 times the sums
     for isa in bittrue.isas():
-        for threads in (1, 2):
+        for threads in (1, 2, 3):
             session = model.prepare(isa=isa, threads=threads)
             (got,) = session.run(*feed).values()
             same(f"{isa}, {threads} threads", got, expected)

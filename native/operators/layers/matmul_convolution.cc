@@ -334,10 +334,17 @@ void MatmulConvolution::run(const Run& run) const {
   const bool by_columns = window_.out_c > pixels && !rows_fit && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
                              std::min(block_, pixels) * window_.out_c * segments_ * segment_, kTaskMostWork, panels);
-  // Blocks are equally large, so that no thread gets a short rest.
-  const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
   const int64_t unit = matmul_->scratch() != 0 ? matmul_->tile_rows() : 1;
-  const int64_t size = round_up((pixels + wanted - 1) / wanted, unit), blocks = (pixels + size - 1) / size;
+  // Lines of tiles are long: of those that are over each thread takes some columns.
+  int64_t over = unit > 1 && groups == 1 && tiles >= threads && panels >= threads ? tiles % threads : 0;
+  // Blocks are equally large, so that no thread gets a short rest.
+  const auto cut_into = [&](int64_t count) {
+    const int64_t wanted = task_count(count, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
+    return round_up((count + wanted - 1) / wanted, unit);
+  };
+  int64_t alike = over > 0 ? (tiles - over) * unit : pixels, size = cut_into(alike);
+  if (over > 0 && alike / unit % (size / unit * threads) != 0) over = 0, alike = pixels, size = cut_into(alike);
+  const int64_t blocks = (alike + size - 1) / size, each = over > 0 ? blocks / threads : blocks;
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_d * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
@@ -347,12 +354,21 @@ void MatmulConvolution::run(const Run& run) const {
       image = {copy + gap() - window_.pad_left * window_.in_c, copy_h() * copy_line(), copy_line(), window_.in_c,
                zeros};
     }
-    run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
+    run.pool.parallel(blocks * groups + over * threads, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + zero_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
       auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());
-      const int64_t block = task / groups, group = task % groups;
-      const int64_t first = block * size, count = std::min(size, pixels - first);
+      int64_t first = task / groups * size, count = std::min(size, pixels - first);
+      int64_t first_panel = panels * (task % groups) / groups, last_panel = panels * (task % groups + 1) / groups;
+      if (over > 0) {
+        const int64_t share = task / (each + over), place = task % (each + over);
+        if (place < each) {
+          first = (share * each + place) * size, count = size;
+        } else {
+          first = alike + (place - each) * unit, count = std::min(unit, pixels - first);
+          first_panel = panels * share / threads, last_panel = panels * (share + 1) / threads;
+        }
+      }
       MatmulRows part;
       part.rows = rows;
       part.capacity = block_;
@@ -379,7 +395,6 @@ void MatmulConvolution::run(const Run& run) const {
       uint8_t *target = out + first * out_stride_, *sums = scratch + list_bytes() + round_up(block_ * 4, 64);
       part.out = sum_ ? sums : target;
       part.out_stride = sum_ ? window_.out_c * 4 : out_stride_;
-      const int64_t first_panel = panels * group / groups, last_panel = panels * (group + 1) / groups;
       matmul_->run(part, first_panel, last_panel);
       const int64_t column = matmul_->first_column(first_panel), columns = matmul_->first_column(last_panel) - column;
       correct(target, count, column, columns, zero_point);
