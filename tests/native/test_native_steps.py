@@ -14,6 +14,7 @@ import bittrue
 from operators import (
     test_audio_spectrogram,
     test_bidirectional_sequence_lstm,
+    test_hadamard_rotation,
     test_mfcc,
     test_real_layers,
     test_reduce_window,
@@ -69,6 +70,21 @@ def test_what_no_spectrum_is_finite_with(value: float) -> None:
     natively(test_rfft2d.model(x.shape, 4, 8), [x])
     natively(test_audio_spectrogram.model((96, 1), 8, 4, False), [x.reshape(96, 1)])
     natively(test_mfcc.model(x.shape, 1, 900, 5, 3), [x, np.array([4000], np.int32)])
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.integers(0, 9),
+    st.integers(0, 70),
+    st.integers(0, 39),
+    seeds,
+)
+def test_rotations(shape: list[int], power: int, more: int, large: int, seed: int) -> None:
+    """Of whole chunks and of more; large numbers overflow."""
+    size = 1 << power
+    x = np.random.default_rng(seed).standard_normal((*shape, size + more)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        natively(test_hadamard_rotation.model(x.shape, size), [x * np.float32(10.0**large)], "litert-optimized")
 
 
 def _kind(dtype: type) -> int:
