@@ -1,7 +1,9 @@
 // maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
 // with nan_else_first, the first NaN is the result, and two equal zeros give the first as well; with
-// nan_else_last_in_vectors, they give the second in vectors of four; with first_unless_beyond, NaN and zeros give the first.
+// nan_else_last_in_vectors, they give the second in vectors of four; with nan_else_by_signs, the zero whose sign is beyond
+// the other's; with first_unless_beyond, NaN and zeros give the first.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -74,6 +76,18 @@ class OutsideOfVectors final : public Kernel {
   std::vector<int64_t> shape_, strides_;
 };
 
+// nan_else_by_signs; the operands may be exchanged.
+template <class Compare>
+std::unique_ptr<Kernel> make_by_signs(const Step& step) {
+  const bool exchanged = step.integer("exchanged", 0, 1) != 0;
+  return make_stored(step, [exchanged](auto a, auto b) {
+    if (exchanged) std::swap(a, b);
+    if (a != a) return a;
+    if (a == b) return std::signbit(a) == Compare()(1, 0) ? b : a;
+    return b != b || Compare()(b, a) ? b : a;
+  });
+}
+
 // nan_else_first, or what is so in vectors; the operands may be exchanged.
 template <class T>
 std::unique_ptr<Kernel> make_chosen_reals(const Step& step, const CoreSet& cores, bool largest) {
@@ -99,6 +113,7 @@ std::unique_ptr<Kernel> make_chosen(const Step& step, const CoreSet& cores) {
   if (step.rule("extreme") == "first_unless_beyond") {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
   }
+  if (step.rule("extreme") == "nan_else_by_signs") return make_by_signs<Compare>(step);
   return type == Type::f64 ? make_chosen_reals<double>(step, cores, kLargest)
                            : make_chosen_reals<float>(step, cores, kLargest);
 }

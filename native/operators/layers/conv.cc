@@ -505,7 +505,7 @@ std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
     if (layout == "OSI") return make_image_convolution(step, cores);
     if (layout == "ISO") return make_depthwise_convolution(step, cores);
   }
-  if (arithmetic == "ordered") return make_ordered_convolution(step);
+  if (arithmetic == "ordered") return make_ordered_convolution(step, cores);
   if (needs_late_layer(step)) return make_late_layer(step, cores, make_conv);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
   return make_real_convolution(step, cores);

@@ -458,8 +458,7 @@ static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreS
   if (arithmetic == "integers") return std::make_unique<TransposedSums>(step, cores);
   const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
   if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");
-  if (ordered && step.input(kTransposedSource).rank() == 5) return make_ordered_transposed(step);
-  if (ordered && step.rule("sum_of_products") != "binary32_in_order") throw NoKernel("no native rule for sums");
+  if (ordered) return make_ordered_transposed(step, cores);
   const Transposed geometry = read_transposed(step);
   if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {
     return make_general_transposed(step, cores, geometry);

@@ -1,11 +1,9 @@
-// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and binary32 ones in order,
-// with real weights or hybrid.
+// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and hybrid ones.
 #include <algorithm>
 #include <cstring>
 
 #include "core/share.h"
 #include "operators/layers/columns.h"
-#include "operators/layers/ordered_products.h"
 #include "operators/layers/real_finish.h"
 #include "operators/layers/transposed.h"
 #include "rules/plain_range.h"
@@ -129,31 +127,31 @@ class IntegerTransposed final : public Kernel {
   int64_t deepest_ = 0;
 };
 
-// Every output pixel adds up the input pixels that it meets in the order of memory, channel by channel, without those
-// outside of the image; then comes the bias. Hybrid layers quantize every image first, and scale each product back.
-class GeneralRealTransposed final : public Kernel {
+// Every image is quantized first. Every output pixel adds up the input pixels that it meets in the order of memory, channel
+// by channel, without those outside of the image; each product is scaled back. Then comes the bias.
+class HybridTransposed final : public Kernel {
  public:
-  GeneralRealTransposed(const Step& step, const Transposed& g)
-      : g_(g), padded_(round_up(g.out_c, kOrderedColumns)), images_(step, g.batch, kTransposedSource) {
+  HybridTransposed(const Step& step, const Transposed& g)
+      : g_(g), padded_(round_up(g.out_c, kFilters)), images_(step, g.batch, kTransposedSource) {
     const Operand& weights = step.input(kTransposedWeights);
     require(step.input(kTransposedSource).type == Type::f32 && step.output().type == Type::f32,
             "both sides must be binary32");
-    require(weights.constant != nullptr && (weights.type == Type::f32) != images_.active(),
-            "constant weights are needed: binary32 ones, or bytes for a hybrid layer");
+    require(weights.constant != nullptr && weights.type != Type::f32 && images_.active(),
+            "constant bytes are needed as weights");
     const RealWeights values(weights);
     for_all_phases(g, [&](int64_t y, int64_t x) {
       PhaseWeights<float> part{y, x, g.vertical(y), g.horizontal(x), {}};
       // Panels of eight filters.
-      const int64_t panel = part.down.taps * part.across.taps * g.in_c * kOrderedColumns;
-      part.packed.resize(static_cast<size_t>(panel * padded_ / kOrderedColumns));
+      const int64_t panel = part.down.taps * part.across.taps * g.in_c * kFilters;
+      part.packed.resize(static_cast<size_t>(panel * padded_ / kFilters));
       float* target = part.packed.data();
       for (int64_t i = 0; i < part.down.taps; ++i) {
         const int64_t u = y + g.pad_top - g.stride_h * (part.down.first + i);
         for (int64_t j = 0; j < part.across.taps; ++j) {
           const int64_t v = x + g.pad_left - g.stride_w * (part.across.first + j);
-          for (int64_t k = 0; k < g.in_c; ++k, target += kOrderedColumns) {
+          for (int64_t k = 0; k < g.in_c; ++k, target += kFilters) {
             for (int64_t c = 0; c < g.out_c; ++c) {
-              target[c / kOrderedColumns * panel + c % kOrderedColumns] =
+              target[c / kFilters * panel + c % kFilters] =
                   values.at(nullptr, ((c * g.filter_h + u) * g.filter_w + v) * g.in_c + k);
             }
           }
@@ -170,7 +168,6 @@ class GeneralRealTransposed final : public Kernel {
       std::memcpy(bias_.data(), bias.constant, static_cast<size_t>(bias.bytes()));
     }
     low_ = static_cast<float>(step.real("low")), high_ = static_cast<float>(step.real("high"));
-    if (!images_.active()) return;
     const Array& scales = step.array("weight_scales");
     require(scales.count == 1 || scales.count == g.out_c, "one scale, or one per filter");
     scales_.assign(static_cast<size_t>(padded_), 0.0f);
@@ -181,77 +178,58 @@ class GeneralRealTransposed final : public Kernel {
 
   int64_t scratch_bytes(int) const override { return images_.bytes(); }
   bool packs(size_t input) const override { return input == kTransposedWeights || input == kTransposedBias; }
-  std::string note() const override {
-    return images_.active() ? "quantized images, binary32 sums in order" : "binary32 sums in order";
-  }
+  std::string note() const override { return "quantized images, binary32 sums in order"; }
 
   void run(const Run& run) const override {
     g_.check_shape(run);
     const int64_t each = (g_.out_h + g_.stride_h - 1) / g_.stride_h * g_.batch;
     const auto* source = reinterpret_cast<const float*>(run.inputs[kTransposedSource]);
     const float* in = images_.run(run, source, run.scratch);
-    const rules::RowScale* scales = images_.active() ? images_.scales(run.scratch) : nullptr;
+    const rules::RowScale* scales = images_.scales(run.scratch);
     share(run.pool, static_cast<int64_t>(parts_.size()) * each, g_.work(), [&](int64_t task, int) {
       const PhaseWeights<float>& part = parts_[static_cast<size_t>(task / each)];
       const int64_t n = task % each % g_.batch, line = task % each / g_.batch;
-      if (line < g_.rows(part.y)) output_line(run, in, scales == nullptr ? nullptr : scales + n, part, n, line);
+      if (line < g_.rows(part.y)) output_line(run, in, scales[n].scale, part, n, line);
     });
   }
 
  private:
-  static constexpr int kTogether = 4;  // pixels
+  static constexpr int64_t kFilters = 8;  // of a panel
 
   // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the image), product by product.
   static void add_scaled(const float* q, const float* weights, int64_t count, const float* scales, float scale,
                          float* sums) {
-    for (int64_t k = 0; k < count; ++k, weights += kOrderedColumns) {
-      for (int64_t c = 0; c < kOrderedColumns; ++c) sums[c] += q[k] * weights[c] * scales[c] * scale;
+    for (int64_t k = 0; k < count; ++k, weights += kFilters) {
+      for (int64_t c = 0; c < kFilters; ++c) sums[c] += q[k] * weights[c] * scales[c] * scale;
     }
   }
 
-  // `scale`: null where nothing is quantized.
-  void output_line(const Run& run, const float* in, const rules::RowScale* scale, const PhaseWeights<float>& part,
-                   int64_t n, int64_t line) const {
+  void output_line(const Run& run, const float* in, float scale, const PhaseWeights<float>& part, int64_t n,
+                   int64_t line) const {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     out += ((n * g_.out_h + part.y + line * g_.stride_h) * g_.out_w + part.x) * g_.out_c;
     const int64_t pixels = g_.columns(part.x), taps = part.across.taps;
     const int64_t top = std::max<int64_t>(0, -(line + part.down.first));
     const int64_t bottom = std::min(part.down.taps, g_.in_h - line - part.down.first);
-    for (int64_t column = 0; column < pixels;) {
+    for (int64_t column = 0; column < pixels; ++column) {
       const int64_t x = column + part.across.first;
-      // Neighbours that see the same taps are done together.
-      const bool inside = x >= 0 && x + kTogether - 1 + taps <= g_.in_w && column + kTogether <= pixels;
-      const int64_t count = inside ? kTogether : 1;
       const int64_t low = std::min(taps, std::max<int64_t>(0, -x)), high = std::max(low, std::min(taps, g_.in_w - x));
-      for (int64_t c = 0; c < g_.out_c; c += kOrderedColumns) {
-        float sums[kTogether][kOrderedColumns] = {};
+      for (int64_t c = 0; c < g_.out_c; c += kFilters) {
+        float sums[kFilters] = {};
         for (int64_t i = top; i < bottom && high > low; ++i) {
           const int64_t y = line + part.down.first + i;
-          const float* pixel = in + ((n * g_.in_h + y) * g_.in_w + x + low) * g_.in_c;
           const float* weights =
-              part.packed.data() + part.down.taps * taps * g_.in_c * c + (i * taps + low) * g_.in_c * kOrderedColumns;
-          const float* rows[kTogether];
-          for (int p = 0; p < kTogether; ++p) rows[p] = pixel + p * g_.in_c;
-          if (scale != nullptr) {
-            for (int64_t p = 0; p < count; ++p) {
-              add_scaled(rows[p], weights, (high - low) * g_.in_c, scales_.data() + c, scale->scale, sums[p]);
-            }
-          } else if (inside) {
-            add_products<kTogether>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
-          } else {
-            add_products<1>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
-          }
+              part.packed.data() + part.down.taps * taps * g_.in_c * c + (i * taps + low) * g_.in_c * kFilters;
+          add_scaled(in + ((n * g_.in_h + y) * g_.in_w + x + low) * g_.in_c, weights, (high - low) * g_.in_c,
+                     scales_.data() + c, scale, sums);
         }
-        const int64_t wide = std::min<int64_t>(kOrderedColumns, g_.out_c - c);
-        for (int64_t p = 0; p < count; ++p) {
-          float* target = out + (column + p) * g_.stride_w * g_.out_c + c;
-          for (int64_t k = 0; k < wide; ++k) {
-            const float sum = has_bias_ ? sums[p][k] + bias_[c + k] : sums[p][k];
-            target[k] = rules::clamp(sum, low_, high_);
-          }
+        const int64_t wide = std::min<int64_t>(kFilters, g_.out_c - c);
+        float* target = out + column * g_.stride_w * g_.out_c + c;
+        for (int64_t k = 0; k < wide; ++k) {
+          const float sum = has_bias_ ? sums[k] + bias_[c + k] : sums[k];
+          target[k] = rules::clamp(sum, low_, high_);
         }
       }
-      column += count;
     }
   }
 
@@ -267,7 +245,7 @@ class GeneralRealTransposed final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_general_transposed(const Step& step, const CoreSet& cores, const Transposed& geometry) {
-  if (step.text("arithmetic") != "rescaled") return std::make_unique<GeneralRealTransposed>(step, geometry);
+  if (step.text("arithmetic") != "rescaled") return std::make_unique<HybridTransposed>(step, geometry);
   return std::make_unique<IntegerTransposed>(step, cores, geometry);
 }
 

@@ -1,6 +1,7 @@
 // Products of tensors, a step of matmul: rows times constant 8-bit columns as a layer; other bytes as computed products,
 // wider integers by 16-bit products, binary32 in order.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "core/share.h"
@@ -8,7 +9,6 @@
 #include "operators/layers/columns.h"
 #include "operators/layers/computed_products.h"
 #include "operators/layers/integer_layer.h"
-#include "operators/layers/ordered_products.h"
 #include "operators/layers/tensor_products.h"
 
 namespace bittrue {
@@ -177,96 +177,134 @@ class IntegerProducts final : public Kernel {
   std::vector<int16_t> packed_;
 };
 
+// Sums of binary32 in the order that the slot `sum_of_products` says, without it from +0 on in order.
 class RealProducts final : public Kernel {
  public:
-  RealProducts(const Step& step, const ProductSizes& products) : p_(products) {
+  RealProducts(const Step& step, const CoreSet& cores, const ProductSizes& products)
+      : core_(cores.real_matmul()), p_(products) {
     const Operand& right = step.input(1);
     require(step.input(0).type == Type::f32 && right.type == Type::f32 && step.output().type == Type::f32,
             "binary32 operands are needed");
+    const auto rule = step.rules.find("sum_of_products");
+    if (rule != step.rules.end() && rule->second != "binary32_in_order") {
+      const bool in_chains = rule->second == "binary32_fused_in_chains";
+      require(in_chains || rule->second == "binary32_fused_in_order" || rule->second == "binary32_fused_from_bias",
+              "no native rule for sums");
+      fused_ = true;
+      // Even and odd terms of a single row.
+      if (in_chains && p_.rows == 1) chains_ = 2;
+    }
     if (right.constant == nullptr) return;
     std::vector<float> values(static_cast<size_t>(right.elements));
     std::memcpy(values.data(), right.constant, static_cast<size_t>(right.bytes()));
-    packed_.resize(static_cast<size_t>(p_.right_matrices * panels() * panel()));
+    packed_.resize(static_cast<size_t>(p_.right_matrices * matrix_floats()));
     for (int64_t i = 0; i < p_.right_matrices * panels(); ++i) pack(values.data(), i, packed_.data());
   }
 
   int64_t scratch_bytes(int threads) const override { return packed_bytes() + threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 && !packed_.empty(); }
-  std::string note() const override { return "binary32 sums in order"; }
+  std::string note() const override { return fused_ ? "fused binary32 sums in order" : "binary32 sums in order"; }
 
   void run(const Run& run) const override {
     const float* packed = packed_.data();
     if (packed_.empty()) {
       auto* target = reinterpret_cast<float*>(run.scratch);
-      share(run.pool, p_.right_matrices * panels(), p_.right_matrices * panels() * panel(),
+      share(run.pool, p_.right_matrices * panels(), p_.right_matrices * matrix_floats(),
             [&](int64_t i, int) { pack(reinterpret_cast<const float*>(run.inputs[1]), i, target); });
       packed = target;
     }
     const int64_t blocks = (p_.rows + kBlock - 1) / kBlock;
-    share(run.pool, p_.matrices() * blocks, p_.work() * 4, [&](int64_t task, int worker) {
+    std::atomic<bool> odd{false};
+    share(run.pool, p_.matrices() * blocks, p_.work(), [&](int64_t task, int worker) {
       const int64_t matrix = task / blocks, first = task % blocks * kBlock;
       auto* scratch = reinterpret_cast<float*>(run.scratch + packed_bytes() + worker * worker_bytes());
-      multiply(run, packed + p_.right[matrix] * panels() * panel(), matrix, first, std::min(kBlock, p_.rows - first),
-               scratch);
+      if (multiply(run, packed + p_.right[matrix] * matrix_floats(), matrix, first, std::min(kBlock, p_.rows - first),
+                   scratch)) {
+        odd = true;
+      }
     });
+    // Signs and payloads of NaN are the reference's to tell.
+    if (odd) throw Undefined();
   }
 
  private:
-  static constexpr int kTogether = 4;    // rows
-  static constexpr int64_t kBlock = 32;  // rows of a task
+  static constexpr int64_t kBlock = 24;  // rows of a task: a multiple of every tile's height
 
-  int64_t panels() const { return (p_.columns + kOrderedColumns - 1) / kOrderedColumns; }
-  int64_t panel() const { return p_.depth * kOrderedColumns; }
-  int64_t packed_bytes() const {
-    return packed_.empty() ? round_up(p_.right_matrices * panels() * panel() * 4, 64) : 0;
+  int64_t panel() const { return core_.lanes * core_.vectors; }
+  int64_t panels() const { return (p_.columns + panel() - 1) / panel(); }
+  int64_t width(int64_t first) const { return round_up(std::min(panel(), p_.columns - first), core_.lanes); }
+  int64_t matrix_floats() const { return p_.depth * round_up(p_.columns, core_.lanes); }
+  int64_t packed_bytes() const { return packed_.empty() ? round_up(p_.right_matrices * matrix_floats() * 4, 64) : 0; }
+  bool gathers() const { return p_.transpose_a || chains_ > 1; }
+  int64_t sum_floats() const { return round_up(kBlock * panel(), 16); }
+  int64_t worker_bytes() const {
+    return round_up((chains_ * sum_floats() + (gathers() ? kBlock * p_.depth : 0)) * 4, 64);
   }
-  int64_t worker_bytes() const { return p_.transpose_a ? round_up(kBlock * p_.depth * 4, 64) : 0; }
+  int64_t chain_depth(int64_t chain) const { return (p_.depth - chain + chains_ - 1) / chains_; }
 
-  // Panel i % panels of matrix i / panels: eight columns side by side.
+  // Panel i % panels of matrix i / panels, chain after chain.
   void pack(const float* right, int64_t i, float* target) const {
-    const int64_t matrix = i / panels(), first = i % panels() * kOrderedColumns;
-    const int64_t wide = std::min<int64_t>(kOrderedColumns, p_.columns - first);
-    const float* from = right + matrix * p_.depth * p_.columns;
-    float* to = target + i * panel();
-    for (int64_t k = 0; k < p_.depth; ++k, to += kOrderedColumns) {
-      for (int64_t n = 0; n < kOrderedColumns; ++n) {
-        const int64_t column = first + n;
-        to[n] = n >= wide ? 0.0f : from[p_.transpose_b ? column * p_.depth + k : k * p_.columns + column];
+    const int64_t matrix = i / panels(), first = i % panels() * panel(), wide = width(first);
+    const int64_t used = std::min(wide, p_.columns - first);
+    const int64_t down = p_.transpose_b ? 1 : p_.columns, across = p_.transpose_b ? p_.depth : 1;
+    const float* from = right + matrix * p_.depth * p_.columns + first * across;
+    float* to = target + matrix * matrix_floats() + p_.depth * first;
+    for (int64_t chain = 0; chain < chains_; ++chain) {
+      for (int64_t k = chain; k < p_.depth; k += chains_, to += wide) {
+        for (int64_t n = 0; n < used; ++n) to[n] = from[k * down + n * across];
+        std::fill(to + used, to + wide, 0.0f);
       }
     }
   }
 
-  void multiply(const Run& run, const float* packed, int64_t matrix, int64_t first, int64_t count,
+  // Whether a result is NaN.
+  bool multiply(const Run& run, const float* packed, int64_t matrix, int64_t first, int64_t count,
                 float* scratch) const {
-    const float* rows = reinterpret_cast<const float*>(run.inputs[0]) + p_.left[matrix] * p_.rows * p_.depth;
+    const float* left = reinterpret_cast<const float*>(run.inputs[0]) + p_.left[matrix] * p_.rows * p_.depth;
     auto* out = reinterpret_cast<float*>(run.outputs[0]) + (matrix * p_.rows + first) * p_.columns;
-    if (p_.transpose_a) {
-      for (int64_t k = 0; k < p_.depth; ++k) {
-        for (int64_t r = 0; r < count; ++r) scratch[r * p_.depth + k] = rows[k * p_.rows + first + r];
-      }
-      rows = scratch;
-    } else {
-      rows += first * p_.depth;
-    }
-    for (int64_t c = 0; c < p_.columns; c += kOrderedColumns, packed += panel()) {
-      const size_t bytes = static_cast<size_t>(std::min<int64_t>(kOrderedColumns, p_.columns - c)) * sizeof(float);
-      for (int64_t r = 0; r < count;) {
-        float sums[kTogether][kOrderedColumns] = {};
-        const bool several = r + kTogether <= count;
-        const float* together[kTogether];
-        for (int i = 0; i < kTogether; ++i) together[i] = rows + (several ? r + i : r) * p_.depth;
-        if (several) {
-          add_products<kTogether>(together, packed, kOrderedColumns, p_.depth, sums);
-        } else {
-          add_products<1>(together, packed, kOrderedColumns, p_.depth, sums);
+    float* gathered = scratch + chains_ * sum_floats();
+    const float *begins[kBlock], *starts[kBlock];
+    for (int64_t r = 0; r < count; ++r) {
+      begins[r] = left + (first + r) * p_.depth;
+      if (!gathers()) continue;
+      float* to = gathered + r * p_.depth;
+      begins[r] = to;
+      for (int64_t chain = 0; chain < chains_; ++chain) {
+        for (int64_t k = chain; k < p_.depth; k += chains_) {
+          *to++ = left[p_.transpose_a ? k * p_.rows + first + r : (first + r) * p_.depth + k];
         }
-        for (int i = 0; i < (several ? kTogether : 1); ++i) std::memcpy(out + (r + i) * p_.columns + c, sums[i], bytes);
-        r += several ? kTogether : 1;
       }
     }
+    uint32_t odd = 0;
+    for (int64_t c = 0; c < p_.columns; c += panel()) {
+      RealRows rows;
+      rows.rows = starts;
+      rows.capacity = kBlock, rows.count = count, rows.stride = width(c);
+      const int64_t wide = rows.stride, used = std::min(wide, p_.columns - c);
+      int64_t begin = 0;
+      for (int64_t chain = 0; chain < chains_; begin += chain_depth(chain++)) {
+        for (int64_t r = 0; r < count; ++r) starts[r] = begins[r] + begin;
+        rows.depth = chain_depth(chain), rows.sums = scratch + chain * sum_floats();
+        std::fill_n(rows.sums, count * wide, 0.0f);
+        if (rows.depth > 0) (fused_ ? core_.run_fused : core_.run)(rows, packed, wide);
+        packed += rows.depth * wide;
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t n = 0; n < used; ++n) {
+          const float* sum = scratch + r * wide + n;
+          const float value = chains_ > 1 ? *sum + sum[sum_floats()] : *sum;
+          odd |= value != value;
+          out[r * p_.columns + c + n] = value;
+        }
+      }
+    }
+    return odd != 0;
   }
 
+  const RealMatmul& core_;
   ProductSizes p_;
+  bool fused_ = false;
+  int64_t chains_ = 1;
   std::vector<float> packed_;  // constant columns
 };
 
@@ -286,9 +324,8 @@ ConstantMatrix second_factor(const Step& step, const ProductSizes& p) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& cores) {
-  if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
   const ProductSizes products = read_products(step);
-  if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, products);
+  if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, cores, products);
   const bool one_matrix = products.right_matrices == 1 && !products.transpose_a;
   if (one_matrix && step.text("form") == "quantized" && suits_matmul(step)) {
     return make_matmul_layer(step, cores, second_factor(step, products), biases(step, 2, products.columns));

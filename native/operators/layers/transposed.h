@@ -43,7 +43,7 @@ struct Transposed {
 // NoKernel when the numbers contradict the shapes of the operands, or each other.
 Transposed read_transposed(const Step& step);
 
-// 8-bit activations whose weights are computed, 16-bit activations, binary32 and hybrid layers.
+// 8-bit activations whose weights are computed, 16-bit activations, and hybrid layers.
 std::unique_ptr<Kernel> make_general_transposed(const Step& step, const CoreSet& cores, const Transposed& geometry);
 
 }  // namespace bittrue

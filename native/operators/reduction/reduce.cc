@@ -2,6 +2,7 @@
 #include "operators/reduction/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -97,6 +98,24 @@ struct FirstSmallest {
   T operator()(T kept, T x) const { return kept == kept && !(x >= kept) ? x : kept; }
 };
 
+// rows_nan_else_by_signs: the first NaN, made quiet; of two zeros the one whose sign is beyond the other's.
+template <class T, bool kLargestOnes>
+struct BySigns {
+  static constexpr bool kLargest = kLargestOnes, kBeginsAtEnd = true;
+  T start = (kLargest ? -1 : 1) * std::numeric_limits<T>::infinity();
+  T operator()(T kept, T x) const {
+    if (kept != kept) return kept;
+    if (x != x) return x + x;
+    if (x == kept) return std::signbit(x) == kLargest ? kept : x;
+    return (x > kept) == kLargest ? x : kept;
+  }
+};
+
+template <class Operation, class = void>
+constexpr bool kNeverFromFirst = false;
+template <class Operation>
+constexpr bool kNeverFromFirst<Operation, std::void_t<decltype(Operation::kBeginsAtEnd)>> = true;
+
 // Integers wrap.
 template <class T>
 struct Product {
@@ -186,7 +205,8 @@ class Reduce final : public Kernel {
   Reduce(const Step& step, bool from_first, Operation operation = Operation())
       : reduction_(step),
         operation_(operation),
-        from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
+        from_first_(!kNeverFromFirst<Operation> &&
+                    (step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole()))) {
     require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
     require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
             "no native kernel for these types");
@@ -363,6 +383,7 @@ std::unique_ptr<Kernel> make_real_extreme(const Step& step) {
   if (step.rules.count("extreme") == 0) return std::make_unique<Reduce<T, Operation<T>>>(step, true);
   const std::string& rule = step.rule("extreme");
   if (rule == "nan_else_first") return std::make_unique<Reduce<T, First<T>>>(step, true);
+  if (rule == "rows_nan_else_by_signs") return std::make_unique<Reduce<T, BySigns<T, First<T>::kLargest>>>(step, false);
   if (rule == "packets_first_unless_beyond") {
     // Fewer neighbours than a packet has, and rows in order, are a chain from the first element on.
     const std::vector<int64_t>& sizes = step.list("sizes");
