@@ -4,6 +4,7 @@
 
 #include "arithmetic/fixed_point.h"
 #include "operators/pooling/pools.h"
+#include "operators/pooling/scaled_numbers.h"
 #include "operators/pooling/window_axes.h"
 
 namespace bittrue {
@@ -81,9 +82,49 @@ class AverageOfAny final : public Kernel {
   int flip_ = 0, in_flip_ = 0, bytes_ = 4;
 };
 
+// Averages in another scale, of windows that miss the image, too.
+template <bool kFused>
+class ScaledAverageOfAny final : public Kernel {
+ public:
+  explicit ScaledAverageOfAny(const Step& step) : w_(step), numbers_(step), flip_(flip_of(step.input(0).type)) {
+    require(is_8bit(step.input(0).type) && step.input(0).type == step.output().type,
+            "no native kernel for these types");
+    require(step.rule("accumulate") == "s32_wrap" && w_.taps() <= int64_t{1} << 21, "a window is too large");
+  }
+
+  void run(const Run& run) const override {
+    const int64_t lines = w_.lines(), columns = w_.w().out;
+    run.pool.parallel(w_.planes * lines, [&](int64_t task, int) {
+      const int64_t z = task % lines / w_.h().out, y = task % w_.h().out;
+      const uint8_t* plane = run.inputs[0] + task / lines * w_.plane();
+      for (int64_t x = 0; x < columns; ++x) {
+        const int64_t inside = w_.d().inside(z) * w_.h().inside(y) * w_.w().inside(x);
+        const auto average = numbers_.average(std::max<int64_t>(1, inside));
+        uint8_t* out = run.outputs[0] + (task * columns + x) * w_.inner;
+        for (int64_t c = 0; c < w_.inner; ++c) {
+          int64_t total = -(numbers_.input_zero_point + flip_) * inside;
+          w_.each_tap(plane, z, y, x, [&](const uint8_t* pixel) { total += pixel[c]; });
+          out[c] = static_cast<uint8_t>(average(static_cast<int32_t>(total)) + flip_);
+        }
+      }
+    });
+  }
+
+ private:
+  WindowAxes w_;
+  ScaledNumbers<kFused> numbers_;
+  int flip_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_average_of_any(const Step& step) {
+  if (step.rules.count("window_average")) {
+    const std::string& rule = step.rule("window_average");
+    if (rule == "q24_all_taps_away") return std::make_unique<ScaledAverageOfAny<false>>(step);
+    require(rule == "binary32_fused_inside_even", "no native rule for this slot");
+    return std::make_unique<ScaledAverageOfAny<true>>(step);
+  }
   const Type type = step.input(0).type;
   if (is_8bit(type)) return std::make_unique<AverageOfAny<uint8_t>>(step);
   if (type == Type::s16) return std::make_unique<AverageOfAny<int16_t>>(step);

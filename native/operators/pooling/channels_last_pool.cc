@@ -6,9 +6,9 @@
 
 #include "operators/core/registry.h"
 #include "operators/pooling/pools.h"
+#include "operators/pooling/scaled_numbers.h"
 #include "rules/average.h"
 #include "rules/plain_range.h"
-#include "rules/window_average.h"
 
 namespace bittrue {
 namespace {
@@ -321,43 +321,27 @@ class AverageInteger final : public Pool {
 template <bool kFused>
 class AverageScaled final : public Pool {
  public:
-  AverageScaled(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+  AverageScaled(const Step& step, const CoreSet& cores)
+      : Pool(step), numbers_(step), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
     // Sums less their zero points, of up to 3 * 2^8 each, fit 32 bits.
     require(geometry_.most_taps <= int64_t{1} << 21, "a window is too large");
-    flip_ = flip_of(step.output().type);
-    zero_point_ = step.integer("input_zero_point", -256, 256) + flip_;
-    out_zero_point_ = static_cast<int32_t>(step.integer("output_zero_point", -(1 << 23), 1 << 23));
-    if (kFused) {
-      require(step.array("factor").count == 1 && step.array("factor").type == Type::f32, "there must be one factor");
-      factor_ = static_cast<float>(step.array("factor").real(0));
-    } else {
-      require(step.array("multiplier").count == 1 && step.array("right_shift").count == 1,
-              "there must be one multiplier");
-      multiplier_ = step.array("multiplier").integer(0);
-      right_ = step.array("right_shift").integer(0);
-      require(multiplier_ >= 0 && multiplier_ < int64_t{1} << 24 && right_ >= 1 && right_ <= 62,
-              "the multiplier is out of range");
-    }
   }
   void run(const Run& run) const override {
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
       auto* sums = reinterpret_cast<int32_t*>(own);
       const int64_t elements = pixels * geometry_.channels;
       sum_rows_(taps, count, sums, elements);
-      const rules::ScaledAverage<kFused> average(multiplier_, static_cast<int>(right_), factor_, count, out_zero_point_,
-                                                 range_.low, range_.high);
-      const auto removed = static_cast<int32_t>(zero_point_ * count);
+      const auto average = numbers_.average(count);
+      const auto removed = static_cast<int32_t>((numbers_.input_zero_point + flip_) * count);
       for (int64_t i = 0; i < elements; ++i) out[i] = static_cast<uint8_t>(average(sums[i] - removed) + flip_);
     });
   }
   std::string note() const override { return "average of rows"; }
 
  private:
-  IntegerRange range_;
+  ScaledNumbers<kFused> numbers_;
   SumRows sum_rows_;
-  int32_t flip_ = 0, out_zero_point_ = 0;
-  int64_t zero_point_ = 0, multiplier_ = 0, right_ = 1;
-  float factor_ = 0;
+  int32_t flip_;
 };
 
 // Sums, of squares or not, in the order of the taps, row by row, beginning with 0.

@@ -15,11 +15,28 @@ bool needs_any_average(const Step& step) {
          step.text("counted") != "inside" || lies_apart("dilation_h") || lies_apart("dilation_w");
 }
 
-std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
-  if (step.has_array("rows")) return make_max_over_grid(step);
+std::unique_ptr<Kernel> make_max_in_vectors(const Step& step, const CoreSet& cores) {
   if (step.integer("channels_last", 0, 1) != 0) return make_max_of_pixels(step, cores);
   const bool placed = step.outputs.size() > 1 || step.input(0).type == Type::f64;
   return placed ? make_placed_maxima(step) : make_max_of_planes(step, cores);
+}
+
+// What `make` does not know, tap by tap.
+template <class Make, class MakeAny>
+std::unique_ptr<Kernel> make_or_any(const Make& make, const MakeAny& make_any) {
+  try {
+    if (auto kernel = make()) return kernel;
+  } catch (const NoKernel&) {
+    // Integers have no order of their own.
+  }
+  return make_any();
+}
+
+std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
+  if (step.has_array("rows")) return make_max_over_grid(step);
+  const Type type = step.input(0).type;
+  if (type == Type::f32 || type == Type::f64 || step.outputs.size() > 1) return make_max_in_vectors(step, cores);
+  return make_or_any([&] { return make_max_in_vectors(step, cores); }, [&] { return make_max_of_any(step); });
 }
 
 std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores) {
@@ -27,11 +44,13 @@ std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores
   if (needs_any_average(step)) return make_average_of_any(step);
   if (step.rules.count("window_levels")) return make_average_of_levels(step);
   if (step.rules.count("affine_average")) return make_affine_average(step);
-  if (step.integer("channels_last", 0, 1) == 0) {
+  if (step.integer("channels_last", 0, 1) == 0 && step.rules.count("window_average") == 0) {
     return step.rules.count("real_sum") ? make_average_of_planes(step, cores) : nullptr;
   }
   if (step.rules.count("real_sum")) return nullptr;
-  if (step.rules.count("window_average")) return make_scaled_average(step, cores);
+  if (step.rules.count("window_average")) {
+    return make_or_any([&] { return make_scaled_average(step, cores); }, [&] { return make_average_of_any(step); });
+  }
   return make_average_of_pixels(step, cores);
 }
 

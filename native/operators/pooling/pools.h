@@ -24,5 +24,6 @@ std::unique_ptr<Kernel> make_placed_maxima(const Step& step);
 // Windows whose rows and columns the plan lists; integers of up to 32 bits, in either layout, along up to three axes.
 std::unique_ptr<Kernel> make_max_over_grid(const Step& step);
 std::unique_ptr<Kernel> make_average_of_any(const Step& step);
+std::unique_ptr<Kernel> make_max_of_any(const Step& step);
 
 }  // namespace bittrue
