@@ -324,3 +324,39 @@ def test_layers_of_16_bits(last: bool, request: pytest.FixtureRequest) -> None:
             native = qnn.model(result).prepare("tvm-qnn", executor="native")
             assert not native.missing
             check_native(session, [[given]], session.trace(given), isas=bittrue.isas()[:1], threads=(1, 3))
+
+
+def test_pools_of_any_form(request: pytest.FixtureRequest) -> None:
+    """Largest integers of up to 32 bits; windows with gaps, and such that miss the image; channels first and last."""
+    for rng in rngs(request, 30):
+        kind = str(rng.choice(["uint8", "int8", "uint16", "int16", "int32"]))
+        last, ends = bool(rng.integers(2)), np.iinfo(kind)
+        sizes, taps, gaps = ([int(n) for n in rng.integers(low, high, 2)] for low, high in ((1, 8), (1, 4), (1, 3)))
+        pads = [(count - 1) * gap + int(rng.integers(2)) for count, gap in zip(taps, gaps, strict=True)]
+        shape = (2, *sizes, 3) if last else (2, 3, *sizes)
+        x = rng.integers(ends.min, ends.max, shape, kind, True)
+        windows = [tuple(taps), tuple(int(n) for n in rng.integers(1, 3, 2)), tuple(gaps), tuple(pads)]
+        pool = qnn.max_pool2d(qnn.var("x", shape, kind), *windows, layout="NHWC" if last else "NCHW")
+        session = qnn.model(pool).prepare("tvm-qnn", executor="reference")
+        native = qnn.model(pool).prepare("tvm-qnn", executor="native")
+        assert not native.missing
+        check_native(session, [[x]], session.trace(x), isas=bittrue.isas()[:1], threads=(1, 3))
+
+
+def test_products_whose_addend_has_a_factor(request: pytest.FixtureRequest) -> None:
+    for rng in rngs(request, 40):
+        kind = str(rng.choice(["f32", "f32", "f64"]))
+        turned = [int(rng.integers(2)) for _ in range(2)]
+        rows, depth, columns = int(rng.choice([1, 2, 50])), int(rng.integers(1, 300)), int(rng.choice([1, 8, 70]))
+        # A single column, and rows that are no neighbours, have an order that no kernel has.
+        columns += turned[0]
+        a, b = (
+            rng.normal(size=size[::-1] if way else size).astype(data_type(kind).numpy)
+            for size, way in zip(((rows, depth), (depth, columns)), turned, strict=True)
+        )
+        added = [(), (columns,), (rows, 1), (1, columns), (rows, columns)][int(rng.integers(5))]
+        c = np.asarray(rng.normal(size=added), data_type(kind).numpy)
+        attributes: dict[str, Any] = {"transA": turned[0], "transB": turned[1]}
+        attributes |= {"beta": float(rng.choice([0, 0.3, 1, -2])), "alpha": float(rng.choice([1, 0.7]))}
+        constants = ["b"] if rng.random() < 0.5 else []
+        natively(*single("Gemm", {"a": a, "b": b, "c": c}, [NUMBERS[kind]], attributes, constants=constants), HERE)

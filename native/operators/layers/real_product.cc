@@ -45,7 +45,6 @@ class RealProduct final : public Kernel {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_real_operands<T>(a, b, out);
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
-    require(f_.turned_rows == 0 || (std::is_same_v<T, float>), "rows are not side by side");
     turned_numbers_ = f_.turned_rows == 0 ? 0 : a.elements;
     if (added) {
       const Operand& c = step.input(2);
@@ -53,6 +52,8 @@ class RealProduct final : public Kernel {
       const int64_t across = c.rank() > 0 ? c.shape.back() : 1, down = c.rank() > 1 ? c.shape[0] : 1;
       require((across == 1 || across == f_.columns) && (down == 1 || down == f_.rows), "the addend has another form");
       added_ = true;
+      beta_ = static_cast<T>(step.real("beta"));
+      if (beta_ != T{1}) scaled_ = c.elements;
       addend_.across = across == 1 ? 0 : 1;
       addend_.down = down == 1 ? 0 : across;
     }
@@ -68,7 +69,7 @@ class RealProduct final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override {
-    return packed_bytes() + turned_bytes() + threads * product_.worker_bytes();
+    return packed_bytes() + turned_bytes() + scaled_bytes() + threads * product_.worker_bytes();
   }
   bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && constant_; }
@@ -88,6 +89,11 @@ class RealProduct final : public Kernel {
       packed = target;
     }
     if (turned_numbers_ != 0) a = turn(a, reinterpret_cast<T*>(run.scratch + packed_bytes()), run.pool);
+    if (scaled_ != 0) {
+      auto* target = reinterpret_cast<T*>(run.scratch + packed_bytes() + turned_bytes());
+      for (int64_t i = 0; i < scaled_; ++i) target[i] = c[i] * beta_;
+      c = target;
+    }
     const int64_t some = f_.depth * f_.columns > kLargeMatrix ? FusedProduct::kMostRows : FusedProduct::kRows;
     const int64_t blocks = (f_.rows + some - 1) / some, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
@@ -98,7 +104,8 @@ class RealProduct final : public Kernel {
     run.pool.parallel(matrices * blocks * parts, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
       const int64_t part = task % parts, block = task / parts % blocks, matrix = task / parts / blocks;
       const int64_t first = block * some, count = std::min(some, f_.rows - first);
-      uint8_t* scratch = run.scratch + packed_bytes() + turned_bytes() + worker * product_.worker_bytes();
+      uint8_t* scratch =
+          run.scratch + packed_bytes() + turned_bytes() + scaled_bytes() + worker * product_.worker_bytes();
       AddendOf<T> addend = addend_;
       addend.from = c == nullptr ? nullptr : c + first * addend_.down;
       for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels); ++p) {
@@ -119,17 +126,24 @@ class RealProduct final : public Kernel {
   }
 
   int64_t turned_bytes() const { return round_up(turned_numbers_ * static_cast<int64_t>(sizeof(T)), 64); }
+  int64_t scaled_bytes() const { return round_up(scaled_ * static_cast<int64_t>(sizeof(T)), 64); }
 
   // The rows of all matrices on the left side by side.
   const T* turn(const T* from, T* to, ThreadPool& pool) const {
-    if constexpr (std::is_same_v<T, float>) {
-      const int64_t rows = f_.turned_rows, parts = (rows + FusedProduct::kRows - 1) / FusedProduct::kRows;
-      pool.parallel(turned_numbers_ / (rows * f_.depth) * parts, [&](int64_t task, int) {
-        const int64_t first = task % parts * FusedProduct::kRows, matrix = task / parts * rows * f_.depth;
-        transpose_numbers(from + matrix + first, rows, to + matrix + first * f_.depth, f_.depth,
-                          std::min(FusedProduct::kRows, rows - first), f_.depth);
-      });
-    }
+    const int64_t rows = f_.turned_rows, parts = (rows + FusedProduct::kRows - 1) / FusedProduct::kRows;
+    pool.parallel(turned_numbers_ / (rows * f_.depth) * parts, [&](int64_t task, int) {
+      const int64_t first = task % parts * FusedProduct::kRows, matrix = task / parts * rows * f_.depth;
+      const int64_t count = std::min(FusedProduct::kRows, rows - first);
+      const T* source = from + matrix + first;
+      T* target = to + matrix + first * f_.depth;
+      if constexpr (std::is_same_v<T, float>) {
+        transpose_numbers(source, rows, target, f_.depth, count, f_.depth);
+      } else {
+        for (int64_t r = 0; r < count; ++r) {
+          for (int64_t k = 0; k < f_.depth; ++k) *target++ = source[k * rows + r];
+        }
+      }
+    });
     return to;
   }
 
@@ -141,6 +155,8 @@ class RealProduct final : public Kernel {
   FusedProductOf<T> product_;
   AddendOf<T> addend_;
   bool added_ = false, constant_ = false;
+  T beta_ = 1;
+  int64_t scaled_ = 0;          // numbers of an addend that has a factor
   int64_t turned_numbers_ = 0;  // of operands a whose rows are laid side by side first
   std::vector<T> kept_;
 };
@@ -207,7 +223,8 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
   const RealMatmul& core = cores.real_matmul();
   const bool turned = is_marked(step, "turned_b");
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
-  const bool alike = rule == "binary32_fused_blocks_alike", plain = !packed && step.real("alpha") == 1.0;
+  const bool alike = rule == "binary32_fused_blocks_alike",
+             plain = !packed && step.real("alpha") == 1.0 && (!added || step.real("beta") == 1.0);
   require(alike || rule == "binary32_fused_blocks", "no native rule for this slot");
   if (turned_a) {
     require(!plain || turned || factors.columns > 1, "the runtime's rows are not side by side");
@@ -237,9 +254,9 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
   const bool turned = step.integer("transpose_a", 0, 1) != 0;
   const auto groups = step.integers.find("groups");
   require(groups == step.integers.end() || groups->second.empty(), "columns of heads are multiplied apart");
-  const bool added = step.has_input(2);
+  const bool added = step.has_input(2) && step.real("beta") != 0.0;
   const bool by_row = !added || a.rank() == 2 || (step.input(2).rank() <= 1 && b.rank() == 2);
-  require(!added || (by_row && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
+  require(!added || (by_row && b.rank() == 2), "no native form for this addend");
   Factors f;
   const bool vector = b.rank() == 1;
   require(!vector || !(turned || is_marked(step, "turned_a")), "rows are not side by side");
