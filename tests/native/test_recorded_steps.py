@@ -29,7 +29,7 @@ LEFT: dict[Path, dict[str, int]] = {
     GOLDEN / "tvm_qnn_run": {},
     RECORDED / "caffe2": {},
     RECORDED / "caffe2-avx2": {"conv": 9},
-    RECORDED / "caffe2-dnnlowp": {"conv": 16},
+    RECORDED / "caffe2-dnnlowp": {},
     RECORDED / "mxnet": {},
     RECORDED / "mxnet-avx2": {"conv": 23},
     RECORDED / "mxnet_asymmetric": {},

@@ -204,6 +204,38 @@ def test_convolutions(case: dict[str, Any]) -> None:
         assert found[0, y, column, o] == stored(even(f32(f32(acc) * m)), moved), (y, column, o)
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_volumes(data: Any) -> None:
+    """Filters over three axes in groups, against sums of integers."""
+    few = st.lists(st.integers(1, 3), min_size=3, max_size=3)
+    taps, strides, (groups, depth, filters) = data.draw(few), data.draw(few), data.draw(few)
+    sizes = [count + data.draw(st.integers(0, 3)) for count in taps]
+    pads = [data.draw(st.integers(0, count - 1)) for count in taps * 2]
+    x, xs, xz = array_of(data.draw, (2, *sizes, groups * depth)), data.draw(scales), data.draw(quantized)
+    w, ws, wz = array_of(data.draw, (groups * filters, *taps, depth)), data.draw(scales), data.draw(quantized)
+    bias = (np.arange(groups * filters, dtype=np.int32), float(f32(Fraction(xs) * Fraction(ws))), 0)
+    asked, zero_point = data.draw(scales), data.draw(quantized)
+    found, scale, moved = run(
+        "Int8Conv",
+        [(x, xs, xz)],
+        [(w, ws, wz), bias],
+        group=groups,
+        kernels=taps,
+        strides=strides,
+        pads=pads,
+        Y_scale=asked,
+        Y_zero_point=zero_point,
+    )
+    padded = np.pad(x, [(0, 0), *zip(pads[:3], pads[3:], strict=True), (0, 0)], constant_values=xz).astype(int)
+    m = factor(xs, ws, scale)
+    for n, *place, o in product(*map(range, found.shape)):
+        first = o // filters * depth
+        at = tuple(slice(p * s, p * s + t) for p, s, t in zip(place, strides, taps, strict=True))
+        acc = int(((padded[(n, *at, slice(first, first + depth))] - xz) * (w[o].astype(int) - wz)).sum() + o)
+        assert found[(n, *place, o)] == stored(even(f32(f32(acc) * m)), moved), (n, place, o)
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_fully_connected(data: Any) -> None:

@@ -158,22 +158,14 @@ class ExactProducts final : public Kernel {
   static constexpr int64_t kBlock = 48;
 
   std::unique_ptr<ExactWindows> windows_of(const Step& step) const {
-    Operand x = step.input(0), out = step.output();
-    const Operand& w = step.input(1);
+    const Operand &x = step.input(0), &w = step.input(1), &out = step.output();
     require(x.rank() > 2 && w.rank() == x.rank() && out.rank() == x.rank() && x.elements > 0 && w.elements > 0,
             "there is nothing to do");
-    // Axes as they are where channels come first.
-    for (Operand* operand : {&x, &out}) {
-      if (last_) std::rotate(operand->shape.begin() + 1, operand->shape.end() - 1, operand->shape.end());
-    }
-    Step first = step;
-    first.inputs[0] = &x, first.outputs[0] = &out;
-    auto found =
-        std::make_unique<ExactWindows>(ExactWindows{read_spatial_axis(first, 'd'), read_spatial_axis(first, 'h'),
-                                                    read_spatial_axis(first, 'w'), w.shape[1], 0, 1, 1});
+    auto found = std::make_unique<ExactWindows>(ExactWindows{read_spatial_axis(step, 'd'), read_spatial_axis(step, 'h'),
+                                                             read_spatial_axis(step, 'w'), w.shape[1], 0, 1, 1});
     ExactWindows& v = *found;
     v.terms = v.channels * v.d.taps * v.h.taps * v.w.taps;
-    (last_ ? v.per_pixel : v.per_channel) = last_ ? x.shape[1] : v.d.dimension * v.h.dimension * v.w.dimension;
+    (last_ ? v.per_pixel : v.per_channel) = last_ ? x.shape.back() : v.d.dimension * v.h.dimension * v.w.dimension;
     return found;
   }
 

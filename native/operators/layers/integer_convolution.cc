@@ -1,5 +1,5 @@
-// conv of integers: with channels last the sums of a convolution, one matrix product per group; with channels first all of
-// an image's windows side by side, times filters that need not be known.
+// conv of integers: with channels last the sums of a convolution, one matrix product per group; all else by all of an image's
+// windows side by side, times filters that need not be known.
 #include "operators/layers/integer_convolution.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ class IntegerConvolution final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-// Images with channels first: a row per window [channels][taps], where positions outside of the image hold the zero point,
-// times the filters of its group; what they give, [positions][filters], is turned. Products that are added in pairs are
+// A row per window [channels][taps], where positions outside of the image hold the zero point, times the filters of its
+// group; what they give, [positions][filters], is turned where channels come first. Products that are added in pairs are
 // those of neighbouring channels: then rows and filters are [taps][channels].
 class UnfoldedConvolution final : public Kernel {
  public:
@@ -70,10 +70,13 @@ class UnfoldedConvolution final : public Kernel {
     operands_ = step.inputs.size();
     require(operands_ <= kMostOperands && in.elements > 0 && filter.elements > 0 && out.elements > 0,
             "there is nothing to do");
-    const int64_t channels = in.shape[1], filters = out.shape[1], groups = step.integer("groups", 1, channels);
+    require(step.then == nullptr, "no native kernel that adds as well");
+    last_ = step.integer("channels_last", 0, 1) != 0;
+    const auto axis = static_cast<size_t>(last_ ? in.rank() - 1 : 1);
+    const int64_t channels = in.shape[axis], filters = out.shape[axis], groups = step.integer("groups", 1, channels);
     require(channels % groups == 0 && filters % groups == 0 && in.shape[0] == out.shape[0],
             "channels do not split into groups");
-    depth_ = channels / groups;
+    depth_ = channels / groups, groups_ = groups;
     terms_ = depth_ * d_.taps * h_.taps * w_.taps;
     require(filter.shape[0] == filters && filter.shape[1] == depth_ && filter.elements == filters * terms_,
             "the filter's shape differs");
@@ -114,8 +117,9 @@ class UnfoldedConvolution final : public Kernel {
     const int64_t lines = d_.out * h_.out;
     run.pool.parallel(p_.matrices() * lines, [&](int64_t task, int) {
       const int64_t line = task % lines;
-      unfold(run.inputs[0] + task / lines * depth_ * plane(), line / h_.out, line % h_.out, outside,
-             run.scratch + task * w_.out * terms_);
+      const int64_t matrix = task / lines, image = matrix / groups_, group = matrix % groups_;
+      const int64_t from = last_ ? image * plane() * pixel() + group * depth_ : matrix * depth_ * plane();
+      unfold(run.inputs[0] + from, line / h_.out, line % h_.out, outside, run.scratch + task * w_.out * terms_);
     });
     std::array<uint8_t*, kMostOperands> inputs{};
     std::copy_n(run.inputs, operands_, inputs.begin());
@@ -126,6 +130,7 @@ class UnfoldedConvolution final : public Kernel {
       inputs[1] = filters;
     }
     products_->run({inputs.data(), &results, filters + filter_bytes(), run.pool});
+    if (last_) return place_pixels(results, run);
     run.pool.parallel(p_.matrices() * p_.columns, [&](int64_t task, int) {
       const int64_t filter = task % p_.columns;
       const uint8_t* from = results + (task / p_.columns * p_.rows * p_.columns + filter) * bytes_;
@@ -139,6 +144,20 @@ class UnfoldedConvolution final : public Kernel {
  private:
   static constexpr size_t kMostOperands = 9;
 
+  // What filters of a group give at every position, behind that of the groups before.
+  void place_pixels(const uint8_t* results, const Run& run) const {
+    const int64_t bytes = p_.columns * bytes_;
+    run.pool.parallel(p_.matrices(), [&](int64_t matrix, int) {
+      const uint8_t* from = results + matrix * p_.rows * bytes;
+      uint8_t* to = run.outputs[0] + (matrix / groups_ * p_.rows * groups_ + matrix % groups_) * bytes;
+      for (int64_t i = 0; i < p_.rows; ++i) {
+        std::memcpy(to + i * groups_ * bytes, from + i * bytes, static_cast<size_t>(bytes));
+      }
+    });
+  }
+
+  // From one pixel of a channel to the next.
+  int64_t pixel() const { return last_ ? groups_ * depth_ : 1; }
   int64_t plane() const { return d_.dimension * h_.dimension * w_.dimension; }
   int64_t window_bytes() const { return round_up(p_.matrices() * p_.rows * terms_, 64); }
   int64_t result_bytes() const { return round_up(p_.matrices() * p_.rows * p_.columns * bytes_, 64); }
@@ -164,7 +183,8 @@ class UnfoldedConvolution final : public Kernel {
       return place * axis.stride + tap * axis.dilation - axis.before;
     };
     const int64_t step = pairs_ ? depth_ : 1;
-    for (int64_t c = 0; c < depth_; ++c, image += plane()) {
+    const int64_t pixel = this->pixel();
+    for (int64_t c = 0; c < depth_; ++c, image += last_ ? 1 : plane()) {
       uint8_t* to = windows + (pairs_ ? c : c * (terms_ / depth_));
       for (int64_t i = 0; i < d_.taps; ++i) {
         for (int64_t j = 0; j < h_.taps; ++j) {
@@ -173,7 +193,7 @@ class UnfoldedConvolution final : public Kernel {
           for (int64_t k = 0; k < w_.taps; ++k, to += step) {
             const int64_t first = inside ? w_.first[k] : 0, last = inside ? w_.last[k] : 0;
             for (int64_t x = 0; x < first; ++x) to[x * terms_] = outside;
-            for (int64_t x = first; x < last; ++x) to[x * terms_] = image[at + line(w_, x, k)];
+            for (int64_t x = first; x < last; ++x) to[x * terms_] = image[(at + line(w_, x, k)) * pixel];
             for (int64_t x = last; x < w_.out; ++x) to[x * terms_] = outside;
           }
         }
@@ -185,21 +205,22 @@ class UnfoldedConvolution final : public Kernel {
   ProductSizes p_{};
   std::unique_ptr<Kernel> products_;
   size_t operands_ = 0;
-  int64_t depth_ = 0, terms_ = 0, point_ = 0, bytes_ = 0;
-  bool reads_point_ = false, wide_point_ = false, pairs_ = false;
+  int64_t depth_ = 0, groups_ = 1, terms_ = 0, point_ = 0, bytes_ = 0;
+  bool last_ = false, reads_point_ = false, wide_point_ = false, pairs_ = false;
   int32_t flip_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet& cores) {
-  if (step.integer("channels_last", 0, 1) == 0) return std::make_unique<UnfoldedConvolution>(step, cores);
   const Operand &in = step.input(0), &filter = step.input(1);
   const bool pairs = adds_in_pairs(step);
   const Operand& acc = step.then == nullptr ? step.output() : step.then->input(0);
-  require(step.rules.count("store") == 0 && (pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type) &&
-              acc.type == Type::s32,
-          "no native kernel for these types");
+  const bool sums_alone = step.rules.count("store") == 0 && acc.type == Type::s32 && is_8bit(in.type) &&
+                          (pairs || step.rule("accumulate") == "s32_wrap");
+  if (step.integer("channels_last", 0, 1) == 0 || !sums_alone) {
+    return std::make_unique<UnfoldedConvolution>(step, cores);
+  }
   const Window window = read_full_window(step, true);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
   require(window.in_c > 0 && window.out_c > 0 && window.in_c % groups == 0 && window.out_c % groups == 0,

@@ -16,15 +16,16 @@ struct SpatialAxis {
   std::vector<int64_t> first, last;
 };
 
-// Depth ('d'), height ('h') or width ('w') of a step over images [N, C, W], [N, C, H, W] or [N, C, D, H, W]; one of size 1
-// where images have no such axis. NoKernel for other ranks.
+// Depth ('d'), height ('h') or width ('w') of a step over images [N, C, W], [N, C, H, W] or [N, C, D, H, W], or with their
+// channels last; one of size 1 where images have no such axis. NoKernel for other ranks.
 inline SpatialAxis read_spatial_axis(const Step& step, char letter) {
   constexpr int64_t kMost = int64_t{1} << 31;
   const Operand &in = step.input(0), &out = step.output();
-  const int rank = in.rank(), axis = rank - (letter == 'w' ? 1 : letter == 'h' ? 2 : 3);
+  const int behind = step.integers.count("channels_last") != 0 && step.integer("channels_last", 0, 1) != 0 ? 1 : 0;
+  const int rank = in.rank(), axis = rank - behind - (letter == 'w' ? 1 : letter == 'h' ? 2 : 3);
   require(rank >= 3 && rank <= 5 && out.rank() == rank, "one to three spatial axes are needed");
   SpatialAxis result;
-  if (axis >= 2) {
+  if (axis >= 2 - behind) {
     const auto number = [&](const char* what, int64_t low, int64_t high) {
       return step.integer((std::string(what) + letter).c_str(), low, high);
     };
