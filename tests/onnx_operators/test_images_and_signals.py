@@ -59,8 +59,8 @@ def mean_variance(rng: np.random.Generator) -> Model:
 def columns(rng: np.random.Generator) -> Model:
     """Images of two axes by any windows, others by those without dilation."""
     axes = int(rng.integers(1, 4)) if rng.random() < 0.3 else 2
-    window, strides, dilations = rng.integers(1, 4, axes), rng.integers(1, 4, axes), rng.integers(1, 3, axes)
-    pads, counts = rng.integers(0, 3, 2 * axes), rng.integers(1, 5, axes)
+    window, strides, dilations = rng.integers(1, 6, axes), rng.integers(1, 5, axes), rng.integers(1, 3, axes)
+    pads, counts = rng.integers(0, 3, 2 * axes), rng.integers(1, 10 if axes < 3 else 5, axes)
     if axes != 2:
         dilations[:] = 1
     if rng.random() < 0.3:
