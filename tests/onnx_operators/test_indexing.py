@@ -102,7 +102,9 @@ def arg(rng: np.random.Generator) -> Case:
 
 
 def top(rng: np.random.Generator) -> Case:
-    x = numbers(rng, shape(rng, 1, 4), one_type(rng, "f4 f8 u1 i1 i2 i4 i8"))
+    # Some with enough rows side by side to be looked at together.
+    size = tuple(int(v) for v in rng.integers(1, 24, 3)) if rng.random() < 0.3 else shape(rng, 1, 4)
+    x = numbers(rng, size, one_type(rng, "f4 f8 u1 i1 i2 i4 i8"))
     axis = int(rng.integers(-x.ndim, x.ndim))
     count = int(rng.integers(0, x.shape[axis] + 1)) + (1 if rng.random() < 0.03 else 0)
     attributes = {"axis": axis, "largest": int(rng.integers(2)), "sorted": 1}

@@ -43,13 +43,14 @@ class TopK final : public Kernel {
     if constexpr (std::is_floating_point_v<T>) {
       if (searched_ && has_nan(run)) throw Undefined();
     }
+    if (inner_ >= kBeside && count_ <= kFew && !heap_ && !parted_) return run_beside(run);
     std::atomic<bool> stays_large{false};
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
-      const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
-      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
-      T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
-      uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
-      const auto fill = [&](auto* best, const auto& make, const auto& place_of, const auto& before) {
+      const int64_t outer = row / inner_, place = row % inner_;
+      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner_ + place;
+      auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
+      with_order(x, [&](auto element, const auto& make, const auto& place_of, const auto& before) {
+        auto* best = reinterpret_cast<decltype(element)*>(keys);
         if (heap_ || parted_) {
           for (int64_t i = 0; i < dimension_; ++i) best[i] = make(i);
           if (heap_) fill_heap(best, before);
@@ -57,34 +58,117 @@ class TopK final : public Kernel {
         } else {
           keep_best(run, worker, x, best, make, place_of, before);
         }
-        for (int64_t i = 0; i < count_; ++i) {
-          const int32_t position = place_of(best[i]);
-          values[i * inner] = x[position * inner];
-          put(places + i * inner * position_bytes_, position);
-        }
-      };
-      auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
-      if constexpr (std::is_same_v<T, float>) {
-        fill(
-            keys, [&](int64_t i) { return key_of(x, i); }, [](uint64_t key) { return static_cast<int32_t>(~key); },
-            std::greater<>());
-      } else {
-        const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
-          const T one = x[a * inner], other = x[b * inner];
-          const bool nan_one = one != one, nan_other = other != other;
-          if (nan_one != nan_other) return nan_other;
-          if (one == other || nan_one) return a < b;
-          return largest == (one > other);
-        };
-        fill(
-            reinterpret_cast<int32_t*>(keys), [](int64_t i) { return static_cast<int32_t>(i); },
-            [](int32_t place) { return place; }, before);
-      }
+        write(run, x, outer, place, best, place_of);
+      });
     });
     if (stays_large.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
+  static constexpr int64_t kFew = 32;        // results that are kept in their order
+  static constexpr int64_t kLong = 1 << 16;  // elements between looks at whether to stop
+  static constexpr int64_t kBeside = 8;      // rows whose elements are neighbours, looked at together
+
+  // body(an element, make(i), place_of(element), before(one, other)) of the row at `x`, by whose elements it is ordered.
+  template <class Body>
+  void with_order(const T* x, const Body& body) const {
+    if constexpr (std::is_same_v<T, float>) {
+      body(
+          uint64_t{}, [&](int64_t i) { return key_of(x, i); }, [](uint64_t key) { return static_cast<int32_t>(~key); },
+          std::greater<>());
+    } else {
+      const auto before = [x, inner = inner_, largest = largest_](int32_t a, int32_t b) {
+        const T one = x[a * inner], other = x[b * inner];
+        const bool nan_one = one != one, nan_other = other != other;
+        if (nan_one != nan_other) return nan_other;
+        if (one == other || nan_one) return a < b;
+        return largest == (one > other);
+      };
+      body(int32_t{}, [](int64_t i) { return static_cast<int32_t>(i); }, [](int32_t place) { return place; }, before);
+    }
+  }
+
+  template <class Element, class Place>
+  void write(const Run& run, const T* x, int64_t outer, int64_t place, const Element* best,
+             const Place& place_of) const {
+    T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner_ + place;
+    uint8_t* places = run.outputs[1] + (outer * count_ * inner_ + place) * position_bytes_;
+    for (int64_t i = 0; i < count_; ++i) {
+      const int32_t position = place_of(best[i]);
+      values[i * inner_] = x[position * inner_];
+      put(places + i * inner_ * position_bytes_, position);
+    }
+  }
+
+  // Rows of which as many as `kBeside` are neighbours: memory is read in its order. The last ones go with some that are done
+  // once more.
+  void run_beside(const Run& run) const {
+    const int64_t groups = (inner_ + kBeside - 1) / kBeside;
+    // Threads would write what is done twice at the same time.
+    const int threads = inner_ % kBeside == 0 ? run.pool.threads() : 1;
+    run.pool.parallel(rows_ / inner_ * groups, threads, [&](int64_t task, int worker) {
+      const int64_t outer = task / groups, place = std::min(task % groups * kBeside, inner_ - kBeside);
+      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner_ + place;
+      uint64_t memory[kBeside][kFew];
+      T worst[kBeside];
+      for (int64_t j = 0; j < kBeside; ++j) {
+        with_order(x + j, [&](auto element, const auto& make, const auto& place_of, const auto& before) {
+          auto* best = reinterpret_cast<decltype(element)*>(memory[j]);
+          for (int64_t i = 0; i < count_; ++i) best[i] = make(i);
+          std::sort(best, best + count_, before);
+          worst[j] = x[place_of(best[count_ - 1]) * inner_ + j];
+        });
+      }
+      for (int64_t i = count_; i < dimension_; ++i) {
+        if (i % kLong == 0) run.check(worker);
+        const T* line = x + i * inner_;
+        if (!any_better(line, worst)) continue;
+        for (uint32_t left = better(line, worst); left != 0; left &= left - 1) {
+          const int j = __builtin_ctz(left);
+          with_order(x + j, [&](auto element, const auto& make, const auto& place_of, const auto& before) {
+            auto *best = reinterpret_cast<decltype(element)*>(memory[j]), *end = best + count_;
+            if (!before(make(i), end[-1])) return;
+            insert(make(i), best, end, before);
+            worst[j] = x[place_of(end[-1]) * inner_ + j];
+          });
+        }
+      }
+      for (int64_t j = 0; j < kBeside; ++j) {
+        with_order(x + j, [&](auto element, const auto&, const auto& place_of, const auto&) {
+          write(run, x + j, outer, place + j, reinterpret_cast<decltype(element)*>(memory[j]), place_of);
+        });
+      }
+    });
+  }
+
+  // Whether one may be better than the worst of its row so far: NaN always may.
+  bool any_better(const T* line, const T* worst) const {
+    int32_t any = 0;
+    if (largest_) {
+      for (int64_t j = 0; j < kBeside; ++j) any |= static_cast<int32_t>(!(line[j] <= worst[j]));
+    } else {
+      for (int64_t j = 0; j < kBeside; ++j) any |= static_cast<int32_t>(!(line[j] >= worst[j]));
+    }
+    return any != 0;
+  }
+  // A bit for each of these. Not inlined: most lines have none.
+  [[gnu::noinline]] uint32_t better(const T* line, const T* worst) const {
+    uint32_t found = 0;
+    for (int64_t j = 0; j < kBeside; ++j) {
+      const bool not_worse = largest_ ? !(line[j] <= worst[j]) : !(line[j] >= worst[j]);
+      found |= static_cast<uint32_t>(not_worse) << j;
+    }
+    return found;
+  }
+
+  // In its place of an order, from which the last one falls out.
+  template <class Element, class Before>
+  static void insert(Element candidate, Element* best, Element* end, const Before& before) {
+    Element* to = end - 1;
+    for (; to > best && before(candidate, to[-1]); --to) *to = to[-1];
+    *to = candidate;
+  }
+
   bool has_nan(const Run& run) const {
     const auto* x = reinterpret_cast<const T*>(run.inputs[0]);
     std::atomic<bool> found{false};
@@ -107,7 +191,7 @@ class TopK final : public Kernel {
 
   // The first element from `i` on that may be better than `worst`; most are not, and are looked at many at a time.
   int64_t next_better(const Run& run, int worker, const T* x, int64_t i, T worst) const {
-    constexpr int64_t kTogether = 32, kLong = 1 << 16;
+    constexpr int64_t kTogether = 32;
     for (; inner_ == 1 && worst == worst && i + kTogether <= dimension_; i += kTogether) {
       if (i % kLong < kTogether) run.check(worker);
       int32_t any = 0;
@@ -130,7 +214,6 @@ class TopK final : public Kernel {
   template <class Element, class Make, class Place, class Before>
   void keep_best(const Run& run, int worker, const T* x, Element* best, const Make& make, const Place& place_of,
                  const Before& before) const {
-    constexpr int64_t kFew = 32;
     Element* const end = best + count_;
     for (int64_t i = 0; i < count_; ++i) best[i] = make(i);
     const bool few = count_ <= kFew;
@@ -141,9 +224,7 @@ class TopK final : public Kernel {
       const Element candidate = make(i);
       if (!before(candidate, worst)) continue;
       if (few) {
-        Element* to = end - 1;
-        for (; to > best && before(candidate, to[-1]); --to) *to = to[-1];
-        *to = candidate;
+        insert(candidate, best, end, before);
       } else {
         std::pop_heap(best, end, before);
         end[-1] = candidate;
