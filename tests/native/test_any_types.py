@@ -335,8 +335,14 @@ def test_pools_of_any_form(request: pytest.FixtureRequest) -> None:
         pads = [(count - 1) * gap + int(rng.integers(2)) for count, gap in zip(taps, gaps, strict=True)]
         shape = (2, *sizes, 3) if last else (2, 3, *sizes)
         x = rng.integers(ends.min, ends.max, shape, kind, True)
-        windows = [tuple(taps), tuple(int(n) for n in rng.integers(1, 3, 2)), tuple(gaps), tuple(pads)]
-        pool = qnn.max_pool2d(qnn.var("x", shape, kind), *windows, layout="NHWC" if last else "NCHW")
+        pool = qnn.max_pool2d(
+            qnn.var("x", shape, kind),
+            tuple(taps),
+            tuple(int(n) for n in rng.integers(1, 3, 2)),
+            tuple(gaps),
+            tuple(pads),
+            layout="NHWC" if last else "NCHW",
+        )
         session = qnn.model(pool).prepare("tvm-qnn", executor="reference")
         native = qnn.model(pool).prepare("tvm-qnn", executor="native")
         assert not native.missing

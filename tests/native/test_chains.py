@@ -54,7 +54,7 @@ def _transposed(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     batch = int(rng.integers(1, 3))
     x = rng.standard_normal((batch, height, width, depth)).astype(np.float32)
     w = rng.standard_normal((units, taps, taps, depth)).astype(np.float32)
-    b = rng.choice(np.float32([-0.0, 0, 1, 2.5]), units)
+    b = rng.choice(np.array([-0.0, 0, 1, 2.5], np.float32), units)
     shape = np.array([batch, *out, units], np.int32)
     operands = [T("s32", (4,), data=shape), T("f32", w.shape, data=w), T("f32", x.shape), T("f32", b.shape, data=b)]
     options = ("TransposeConvOptions", {"padding": padding, "strideH": stride, "strideW": stride})
@@ -95,7 +95,7 @@ def _products(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
 
 def _ends(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers that are often equal, zeros of both signs, and perhaps NaN of two kinds."""
-    some = np.float32([-1, -0.0, 0, 1] if rng.integers(2) else [-0.0, 0, -2, np.inf, -np.inf, np.nan])
+    some = np.array([-1, -0.0, 0, 1] if rng.integers(2) else [-0.0, 0, -2, np.inf, -np.inf, np.nan], np.float32)
     x = rng.choice(some, shape)
     x[np.isnan(x) & (rng.random(shape) < 0.5)] = np.uint32(0xFFA00001).view(np.float32)
     return np.asarray(x, np.float32)

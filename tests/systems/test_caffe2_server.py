@@ -231,7 +231,7 @@ def test_volumes(data: Any) -> None:
     m = factor(xs, ws, scale)
     for n, *place, o in product(*map(range, found.shape)):
         first = o // filters * depth
-        at = tuple(slice(p * s, p * s + t) for p, s, t in zip(place, strides, taps, strict=True))
+        at: Any = tuple(slice(p * s, p * s + t) for p, s, t in zip(place, strides, taps, strict=True))
         acc = int(((padded[(n, *at, slice(first, first + depth))] - xz) * (w[o].astype(int) - wz)).sum() + o)
         assert found[(n, *place, o)] == stored(even(f32(f32(acc) * m)), moved), (n, place, o)
 
