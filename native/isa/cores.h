@@ -244,8 +244,9 @@ using RealLoopCore = void (*)(const RealLoop& loop, const float* x, float* out, 
 // out[i] = what the operation makes of first[i] and second[i], or of a single number (`one_first`, `one_second`): integers
 // modulo 2^bits, comparisons bytes of 0 and 1. The larger and smaller one is the first number where that is NaN, or where
 // neither is and it is beyond the second one, or equal (`.._or_first`); else the second. False where a sum, difference,
-// product or quotient is NaN. Quotients are of real numbers. A power of binary32 numbers is that of arithmetic/elementary:
-// where all first ones are positive and finite and all second ones finite; else false, and nothing is written.
+// product or quotient is NaN. Quotients are of real numbers, or of 32 bits: toward zero, 2^31 saturates, no divisor is 0. A
+// power of binary32 numbers is that of arithmetic/elementary: where all first ones are positive and finite and all second ones
+// finite; else false, and nothing is written.
 struct PairLoop {
   enum Operation : uint8_t {
     sum,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -167,7 +168,8 @@ template <class T>
 inline void check_pairs_of(Context& context, PairLoop::Number number) {
   Random& random = context.random;
   for (int operation = PairLoop::sum; operation <= PairLoop::power; ++operation) {
-    if (operation == PairLoop::quotient && number < PairLoop::f32) continue;
+    if (operation == PairLoop::quotient && number < PairLoop::f32 && number != PairLoop::s32) continue;
+    const bool divides = operation == PairLoop::quotient && number == PairLoop::s32;
     if (operation == PairLoop::power && number != PairLoop::f32) continue;
     for (int64_t round = 0; round < context.rounds(30); ++round) {
       const int64_t count = random.pick(kCounts);
@@ -180,7 +182,9 @@ inline void check_pairs_of(Context& context, PairLoop::Number number) {
         for (int64_t i = 0; i < size; ++i) {
           const auto bits = static_cast<uint64_t>(random.between(INT32_MIN, INT32_MAX)) * 0x9E3779B97F4A7C15u;
           if (number < PairLoop::f32) {
-            values[i] = static_cast<T>(random.one_in(3) ? bits & 3 : bits);
+            const T ends[] = {std::numeric_limits<T>::min(), static_cast<T>(-1)};
+            values[i] = random.one_in(9) ? random.pick(ends) : static_cast<T>(random.one_in(3) ? bits & 3 : bits);
+            if (divides && values[i] == 0) values[i] = 1;
           } else {
             values[i] = strange && random.one_in(5) ? static_cast<T>(random.pick(odd))
                                                     : static_cast<T>(static_cast<double>(random.between(least, 9)) / 7);
@@ -197,6 +201,12 @@ inline void check_pairs_of(Context& context, PairLoop::Number number) {
         // One at a time, so that no vectors are made of it.
         const volatile T x = first[loop.one_first ? 0 : i], y = second[loop.one_second ? 0 : i];
         const T a = x, b = y;
+        if (divides) {
+          const int64_t exact = static_cast<int64_t>(a) / static_cast<int64_t>(b);
+          const auto quotient = static_cast<int32_t>(std::min<int64_t>(exact, INT32_MAX));
+          std::memcpy(expected.data() + i * bytes, &quotient, sizeof quotient);
+          continue;
+        }
         defined &= twin::pair_loop(loop, &a, &b, expected.data() + i * bytes, 1);
       }
       const bool same = context.cores.pair_loop()(loop, first.data(), second.data(), out.data(), count) == defined;

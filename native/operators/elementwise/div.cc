@@ -13,30 +13,27 @@
 namespace bittrue {
 namespace {
 
-// Toward zero; the one quotient that does not fit saturates in 32 bits, whose quotients binary64 holds: the nearest number to
-// a quotient that is no integer lies on the same side of all integers. In 64 bits that one is the reference's.
-std::unique_ptr<Kernel> make_truncated_32(const Step& step) {
+// Toward zero; the one quotient that does not fit saturates. In 64 bits that one is the reference's.
+std::unique_ptr<Kernel> make_truncated_32(const Step& step, const CoreSet& cores) {
   constexpr int32_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
   const auto lowest = static_cast<int32_t>(step.integer("low", kLow, kHigh));
   const auto highest = static_cast<int32_t>(step.integer("high", kLow, kHigh));
   const int64_t refused = step.integer("refused_divisor");
   // Where no divisor of 32 bits is refused but 0, 0 once more.
   const int32_t other = refused < kLow || refused > kHigh ? 0 : static_cast<int32_t>(refused);
+  const PairLoopCore core = cores.pair_loop();
   const auto block = [=](const uint8_t* const* in, uint8_t* out, int64_t count) {
-    const auto *first = reinterpret_cast<const int32_t*>(in[0]), *second = reinterpret_cast<const int32_t*>(in[1]);
-    auto* target = reinterpret_cast<int32_t*>(out);
+    const auto* second = reinterpret_cast<const int32_t*>(in[1]);
     const int32_t low = lowest, high = highest, undefined = other;
     int32_t found = 0;
     for (int64_t i = 0; i < count; ++i) found |= (second[i] == 0 ? -1 : 0) | (second[i] == undefined ? -1 : 0);
     if (found != 0) return false;
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t a = first[i], b = second[i];
-      // -1 where the quotient is 2^31, which is less by 1 then.
-      const int32_t saturates = (a == kLow ? -1 : 0) & (b == -1 ? -1 : 0);
-      const auto quotient = static_cast<int32_t>(static_cast<double>(a) / static_cast<double>(b - 2 * saturates));
-      const auto fitting = static_cast<int32_t>(static_cast<uint32_t>(quotient) + static_cast<uint32_t>(saturates));
-      const int32_t raised = fitting < low ? low : fitting;
-      target[i] = raised > high ? high : raised;
+    PairLoop loop;
+    loop.operation = PairLoop::quotient, loop.number = PairLoop::s32;
+    core(loop, in[0], in[1], out, count);
+    auto* target = reinterpret_cast<int32_t*>(out);
+    if (low > kLow || high < kHigh) {
+      for (int64_t i = 0; i < count; ++i) target[i] = rules::clamp(target[i], low, high);
     }
     return true;
   };
@@ -151,7 +148,7 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet& cores) {
   if (type == Type::f32 || type == Type::f64) return make_pair_loop(step, cores, PairLoop::quotient);
   if (type == Type::s64) return make_truncated_64(step);
   if (type == Type::u64) return make_truncated_u64(step);
-  return type == Type::s32 ? make_truncated_32(step) : make_truncated_integers(step);
+  return type == Type::s32 ? make_truncated_32(step, cores) : make_truncated_integers(step);
 }
 
 BITTRUE_OPERATOR(div, make_div)
