@@ -76,6 +76,8 @@ starter() {
   printf '%s\n' '#!/usr/bin/env bash' \
     '[[ -n ${BITTRUE_EMULATED:-} ]] || PYTHONPATH=' \
     "export BITTRUE_EMULATED=1 PYTHONPATH=\${PYTHONPATH:+\$PYTHONPATH:}$folder/package:$folder/site" \
+    '# Compiling is slow there, and lies apart from the sources.' \
+    'unset PYTHONDONTWRITEBYTECODE' \
     "export PYTHONPYCACHEPREFIX=$folder/compiled OPENBLAS_NUM_THREADS=1" \
     "exec qemu-aarch64 -L $folder/root -0 $folder/root/usr/bin/python $folder/root/usr/bin/python$version \"\$@\"" \
     > "$folder/root/usr/bin/python"
