@@ -365,4 +365,6 @@ def test_products_whose_addend_has_a_factor(request: pytest.FixtureRequest) -> N
         attributes: dict[str, Any] = {"transA": turned[0], "transB": turned[1]}
         attributes |= {"beta": float(rng.choice([0, 0.3, 1, -2])), "alpha": float(rng.choice([1, 0.7]))}
         constants = ["b"] if rng.random() < 0.5 else []
-        natively(*single("Gemm", {"a": a, "b": b, "c": c}, [NUMBERS[kind]], attributes, constants=constants), HERE)
+        natively(
+            *single("Gemm", {"a": a, "b": b, "c": c}, [NUMBERS[kind]], attributes, constants=constants), "onnxruntime"
+        )
