@@ -68,7 +68,7 @@ class FilterLanes final : public Kernel {
       : core_(cores.window_product()),
         transpose_(cores.transpose_reals()),
         f_(form),
-        channels_(std::min(f_.split / f_.taps(), round_up(f_.depth, f_.block))),
+        channels_(channels_of_sum(f_)),
         blocks_((f_.terms + f_.split - 1) / f_.split),
         down_(stretches_of(f_.h)),
         across_(stretches_of(f_.w)),
@@ -91,6 +91,8 @@ class FilterLanes final : public Kernel {
   static bool fits(const Step& step, const RealConvolutionForm& form) {
     const bool blocked = step.integer("split", 0, int64_t{1} << 40) > 0;
     if (!blocked || form.is_volume() || step.input(1).constant == nullptr || form.positions == 0) return false;
+    // Else the channels of a sum follow each other otherwise.
+    if (form.taps() > 1 && channels_of_sum(form) != form.block) return false;
     if (form.w.out > kMostLine || form.h.out > kMostLine || form.taps() > kMostTaps) return false;
     const auto kinds = [](const SpatialAxis& axis) { return static_cast<int64_t>(stretches_of(axis).size()); };
     return kinds(form.h) * kinds(form.w) * form.taps() <= kMostTaps;
@@ -155,6 +157,11 @@ class FilterLanes final : public Kernel {
   struct Freed {
     void operator()(float* memory) const { std::free(memory); }
   };
+  // Channels whose products are one sum.
+  static int64_t channels_of_sum(const RealConvolutionForm& form) {
+    return std::min(form.split / form.taps(), round_up(form.depth, form.block));
+  }
+
   // Taps of the windows of one pair of stretches, and where they are in `taps_`.
   struct Kind {
     size_t first = 0, end = 0;
