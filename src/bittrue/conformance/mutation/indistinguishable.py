@@ -415,19 +415,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         ("QDQ Sub",),
-        r"narrow=even_(overflow_by_carry|saturate_nan_ones)",
-        "rules of 8-bit floats, which are not there for results of binary32",
-        numerics=_ONNX,
-    ),
-    Claim(
-        ("QDQ Sub",),
-        r"narrow=even_saturate",
-        "the native executor makes nothing narrower from binary32 to binary32; in NumPy, which limits operands so, "
-        "those beyond binary32 tell",
-        numerics=_ONNX,
-    ),
-    Claim(
-        ("QDQ Sub",),
         r"zero_points=zero",
         "it wants zero points of 0, and where they are, it changes nothing",
         numerics=_ONNX,
