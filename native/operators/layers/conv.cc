@@ -216,10 +216,7 @@ class OrderedReals final : public Kernel {
     }
     const int64_t line_terms = f_.w.taps * f_.block;
     for (int64_t y = 0; y < f_.h.out; ++y) {
-      int64_t low = 0, high = f_.h.taps;
-      const auto meets = [&](int64_t tap) { return f_.h.first[tap] <= y && y < f_.h.last[tap]; };
-      while (low < high && !meets(low)) ++low;
-      while (low < high && !meets(high - 1)) --high;
+      const auto [low, high] = f_.h.taps_inside(y);
       bands_.push_back({y + 1, low * line_terms, high * line_terms});
       while (bands_.size() > 1) {
         const Band last = bands_.back(), before = bands_[bands_.size() - 2];

@@ -32,14 +32,11 @@ struct Stretch {
 std::vector<Stretch> stretches_of(const SpatialAxis& axis) {
   std::vector<Stretch> found;
   for (int64_t i = 0; i < axis.out; ++i) {
-    Stretch one{i, i + 1, 0, axis.taps};
-    const auto meets = [&](int64_t tap) { return axis.first[tap] <= i && i < axis.last[tap]; };
-    while (one.low < one.high && !meets(one.low)) ++one.low;
-    while (one.low < one.high && !meets(one.high - 1)) --one.high;
-    if (!found.empty() && found.back().low == one.low && found.back().high == one.high) {
-      found.back().end = one.end;
+    const auto [low, high] = axis.taps_inside(i);
+    if (!found.empty() && found.back().low == low && found.back().high == high) {
+      found.back().end = i + 1;
     } else {
-      found.push_back(one);
+      found.push_back({i, i + 1, low, high});
     }
   }
   return found;

@@ -10,11 +10,11 @@
 
 namespace bittrue {
 
-// Which operands of matmul hold what.
 // The step without its slot `center`, where no difference of an operand and its zero points leaves the 16 bits that its rule
 // keeps it in; zero points of 32 bits that only running tells are looked at then. NoKernel where one may.
 [[gnu::cold]] Step without_center(const Step& step);
 
+// Which operands of matmul hold what.
 struct ProductOperands {
   static constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, kColumnPoints = 6,
                           kResultScale = 7;

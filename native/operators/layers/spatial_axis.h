@@ -14,6 +14,18 @@ struct SpatialAxis {
   int64_t dimension = 1, out = 1, taps = 1, stride = 1, dilation = 1, before = 0;
   // Outputs [first[t], last[t]) are those whose tap t lies inside of the image.
   std::vector<int64_t> first, last;
+
+  struct Taps {
+    int64_t low, high;
+  };
+  // From the first to behind the last one that lies inside of the image for an output.
+  Taps taps_inside(int64_t output) const {
+    const auto meets = [&](int64_t tap) { return first[tap] <= output && output < last[tap]; };
+    Taps found{0, taps};
+    while (found.low < found.high && !meets(found.low)) ++found.low;
+    while (found.low < found.high && !meets(found.high - 1)) --found.high;
+    return found;
+  }
 };
 
 // Depth ('d'), height ('h') or width ('w') of a step over images [N, C, W], [N, C, H, W] or [N, C, D, H, W], or with their

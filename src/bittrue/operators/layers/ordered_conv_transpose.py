@@ -90,7 +90,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         total[...] = bias.reshape(-1)
     taps, chains = list(np.ndindex(*weights.shape[:-2])), chain_count(step)
     for at, image in enumerate(x):
-        results = [total[at], *(np.zeros_like(total[at]) for _ in range(chains - 1))]
+        results = sum_of_products.Chains(total[at], chains)
         scale = np.float32(1)
         if hybrid:
             q, (scale,), (zero_point,) = hybrid_layers.quantize(step, image.reshape(1, -1))
@@ -101,7 +101,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             if not pixels.size:
                 continue
             filters, rows = np.ascontiguousarray(weights[tap]), pixels.reshape(-1, pixels.shape[-1])
-            for first, result in enumerate(results):
+            for first in range(chains):
+                result = results.of(first, chains)
                 part = np.ascontiguousarray(result[to])
                 sums = part.reshape(-1, channels)
                 if hybrid:
@@ -109,9 +110,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 else:
                     sum_of_products.add_matrix(rule, sums, rows[:, first::chains], filters[first::chains])
                 result[to] = part
-        if chains > 1:
-            with np.errstate(all="ignore"):
-                total[at] += results[1]
+        total[at] = results.folded()
     if bias is not None and not rule.from_bias:
         with np.errstate(all="ignore"):
             total += bias.reshape(-1)
