@@ -1,6 +1,5 @@
 """Kernels of binary16 numbers on aarch64: which nodes `onnxruntime@aarch64` calls others.
 
-
 Answers of that processor are in tests/data/recorded/onnxruntime@aarch64.npz.
 """
 
@@ -13,7 +12,7 @@ import pytest
 from onnx import TensorProto
 
 import bittrue
-from support.onnx_models import single
+from support.onnx_models import MICROSOFT, single
 
 _SHAPES = {
     "x": (2, 8, 4, 4),
@@ -38,7 +37,8 @@ _SHAPES = {
         ("Gemm", "ac", {}, False),
         ("Gemm", "ac", {"alpha": 0.5}, True),
         ("MatMul", "ab", {}, False),
-        ("Erf", "x", {}, True),
+        ("Erf", "x", {}, False),
+        ("GlobalAveragePool", "x", {}, False),
     ],
 )
 def test_which_kernels_are_others(operator: str, names: str, attributes: dict[str, Any], others: bool) -> None:
@@ -57,3 +57,27 @@ def test_alpha_is_rounded() -> None:
     here, there = (model.prepare(name).run(x)["y0"] for name in ("onnxruntime", "onnxruntime@aarch64"))
     assert there == np.float16(np.float32(x) * np.float32(0.0999755859375))
     assert here == np.float16(np.float32(x) * np.float32(0.1))
+
+
+@pytest.mark.parametrize(("domain", "approximate"), [("", "none"), ("", "tanh"), (MICROSOFT, "none")])
+def test_gelu_has_a_kernel_there(domain: str, approximate: str) -> None:
+    """Elsewhere other operators define it, as they do the one of com.microsoft everywhere."""
+    attributes = {} if domain else {"approximate": approximate}
+    content, _ = single("Gelu", {"x": np.zeros(9, np.float16)}, [TensorProto.FLOAT16], attributes, domain=domain)
+    steps = {
+        name: [step.operator for step in bittrue.load(content).prepare(name).plan.steps]
+        for name in ("onnxruntime", "onnxruntime@aarch64")
+    }
+    assert "gelu" not in steps["onnxruntime"]
+    assert (steps["onnxruntime@aarch64"] == ["convert", "gelu", "convert"]) == (domain == "")
+
+
+def test_windows_that_reach_beyond_their_padding() -> None:
+    """Sums round to binary16, 2048 + 1 = 2048, but where padding counts and windows reach beyond it: 2051 / 3."""
+    x = np.float16([2048, 1, 1, 1]).reshape(1, 1, 4)
+    found = []
+    for ceil_mode, padded in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        attributes = {"kernel_shape": [3], "strides": [3], "ceil_mode": ceil_mode, "count_include_pad": padded}
+        content, _ = single("AveragePool", {"x": x}, [TensorProto.FLOAT16], attributes, opset=11)
+        found.append(bittrue.load(content).prepare("onnxruntime@aarch64").run(x)["y0"].ravel()[0])
+    assert found == [682.5, 682.5, 682.5, 683.5]

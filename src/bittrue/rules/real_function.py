@@ -12,6 +12,7 @@ from ..arithmetic import (
     elementary,
     fused,
     fused_polynomials,
+    half_functions,
     rational,
     rational_wide,
     reciprocal_estimate,
@@ -300,6 +301,13 @@ RULES: dict[str, RealFunctionRule] = {
         "logistic(x) = 1 / (1 + e^-x); tanh(x) = (1 - e) / (1 + e) with e = e^-2x where x >= 0, else (e - 1) / (e + 1) "
         "with e = e^2x; every operation rounded, exponentials of arithmetic/elementary",
         "docs/facts/tvm_qnn.md 12, run",
+    ),
+    "binary16_estimated_reciprocals": RealFunctionRule(
+        {"erf": half_functions.in_eights(half_functions.erf, half_functions.erf_alone)},
+        "of binary16 numbers: erf(x) = sign(x) (1 - p(t) e(x^2)), t = 1 / (1 + 0.328 |x|), e a quotient of polynomials; "
+        "every operation of whole eights rounded to binary16, reciprocals from estimates; the rest in binary32 with the "
+        "C library's exponential",
+        "a library of vector kernels for aarch64, read; run on all numbers",
     ),
     "binary32_times_sixth": RealFunctionRule(
         {"hard_swish": tables.hard_swish_times_sixth},

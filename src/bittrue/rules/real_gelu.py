@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
+from ..arithmetic import elementary, fused, fused_polynomials, half_functions, rational, rounded_functions
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass
 
@@ -122,5 +122,12 @@ RULES: dict[str, RealGeluRule] = {
         _fused_polynomials_joined,
         "as binary32_fused_polynomials with fma(f32(c x), x, r)",
         "the same library as compilers for aarch64 join its operations; verified by running",
+    ),
+    "binary16_estimated_reciprocals": RealGeluRule(
+        half_functions.in_eights(half_functions.gelu, half_functions.gelu_alone),
+        "of binary16 numbers: as binary32_fused_polynomials with tanh's argument limited to 5, erf and tanh of "
+        "arithmetic/half_functions; every operation of whole eights rounded to binary16, of the rest the argument and "
+        "the value of erf or tanh",
+        "a library of vector kernels for aarch64, read; run on all numbers",
     ),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arithmetic import elementary, rational_wide
+from ..arithmetic import elementary, half_functions, rational_wide
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
@@ -27,7 +27,7 @@ class Way:
         order: ``in_order``; ``packets`` of 4 as they are aligned in memory; ``lanes`` of 4 from the first element on;
             ``columns``, whose sums are added up; ``runs``, the packet sums of which are added up; ``fours`` (then two,
             then one), the sums of which are added to what there is; ``compensated``: what an addition lost is taken
-            from the next summand.
+            from the next summand; ``wide``: in order, where a rule would round to fewer bits by itself.
         starts: position in memory of every row (of every run for ``runs``, a matrix then), for packets.
         width: summands of a run, or number of columns.
         by_reciprocal: the sum is multiplied by the rounded reciprocal of the divisor.
@@ -49,13 +49,15 @@ class RealSumRule:
 
     ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``lp_1`` and ``lp_2`` (of
     windows), ``log_sum``, ``log_sum_exp`` and
-    ``prod``. `ordered` rules look at the order.
+    ``prod``. `ordered` rules look at the order; of windows that count their padding, those with `every_tap` divide by
+    the taps, wherever they lie.
     """
 
     reductions: Mapping[str, Reduction]
     formula: str
     source: str
     ordered: bool = False
+    every_tap: bool = False
 
 
 def _sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
@@ -386,6 +388,20 @@ def _log_sum_exp_of_integers(rows: np.ndarray, divisor: np.ndarray | None, way: 
     return _saturated(logarithm + largest.astype(np.float64), rows.dtype)
 
 
+def _sum_16(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+    """
+    >>> row = np.float32([[2048, 1, 1, 1]])
+    >>> RULES["binary16_in_order"].reductions["sum"](row, np.float64([3]), Way()).tolist()
+    [682.5]
+    """
+    with np.errstate(all="ignore"):
+        total = np.zeros(rows.shape[0], np.float32)
+        rounded = np.asarray if way.order == "wide" else half_functions.rounded
+        for summand in rows.T:
+            total = rounded(total + summand)
+        return total if divisor is None else rounded(total / rounded(np.asarray(divisor, np.float32)))
+
+
 NEIGHBOURS = replace(_SUM, adjacent=True)
 FUSED_SQUARES = replace(NEIGHBOURS, begin=np.square, add=lambda total, x: fma(x, x, total))
 
@@ -437,6 +453,13 @@ RULES: dict[str, RealSumRule] = {
         "as binary32_packets_4, but lanes are (l0 + l1) + (l2 + l3), and squares are added by fused multiply-adds",
         "the same libraries on aarch64, verified by running",
         ordered=True,
+    ),
+    "binary16_in_order": RealSumRule(
+        {"sum": _sum_16},
+        "of binary16 numbers: one summand after the other from 0 on, then the quotient, all rounded to binary16 unless "
+        "the operator says otherwise",
+        "a library of kernels for aarch64, read; verified by running",
+        every_tap=True,
     ),
     "binary64_packets_2": RealSumRule(
         {

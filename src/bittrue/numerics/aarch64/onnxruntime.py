@@ -274,9 +274,12 @@ _OF_HALVES = (
             ("conv", "real_product", "binary16_fused_chain"),
             ("matmul", "real_product", "binary16_fused_or_in_turn"),
             ("rotary_embedding", "rotation", "binary16_fused"),
+            ("erf", "real_function", "binary16_estimated_reciprocals"),
+            ("gelu", "real_gelu", "binary16_estimated_reciprocals"),
+            ("average_pool", "real_sum", "binary16_in_order"),
         )
         for row in ONNXRUNTIME.rows
-        if row.operator == stem and not row.when and slot in row.rules and row.types[0].startswith("f32 f32")
+        if row.operator == stem and not row.when and slot in row.rules and row.types[0].startswith("f32 ")
     ),
 )
 

@@ -27,12 +27,15 @@ def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
     block = call.node.attributes.get("block", CHANNELS)
     assert isinstance(block, int)
     blocked = x.rank == 4 and block != 0 and x.shape[1] % block == 0 and not call.node.attributes.get("planes")
-    if not real_sum.RULES[call.rules["real_sum"]].ordered:
+    # Padding counts where windows reach beyond it.
+    ends_late = call.attribute("size") == "ceil_clipped" and which == "padded"
+    rule = real_sum.RULES[call.rules["real_sum"]]
+    if rule.every_tap:
+        return ("wide", which) if ends_late else ("in_order", "taps" if which == "padded" else which)
+    if not rule.ordered:
         return "in_order", which
     if not call.attribute("kernel"):
         return "in_order" if blocked else "lanes", which
-    # Padding counts where windows reach beyond it.
-    ends_late = call.attribute("size") == "ceil_clipped" and which == "padded"
     vectors = not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
     order = "in_order"
     if vectors and is_plain_whole(windows):

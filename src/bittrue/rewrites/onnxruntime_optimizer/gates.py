@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Attribute, Node
+from ...graph import HALF_KERNEL, Attribute, Node
 from ..editing import Editor
 
 # From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
@@ -96,14 +96,16 @@ def join_gelu(editor: Editor) -> None:
         else:
             continue
         editor.remove(*nodes)
-        if editor.type(x) == "f16":
+        if editor.type(x) == "f16" and not start.attributes.get(HALF_KERNEL):
             _define_gelu(editor, start, x, result[0])
         else:
             editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
 
 
 def _joins_gelu(editor: Editor, x: int) -> bool:
-    """Of binary16 numbers only where the operator set has the operator, which then is carried out by its definition."""
+    """Of binary16 numbers only where the operator set has the operator, which then is carried out by its definition or,
+    where division has one, by a kernel.
+    """
     return editor.type(x) == "f32" or (editor.type(x) == "f16" and editor.graph.version >= GELU)
 
 

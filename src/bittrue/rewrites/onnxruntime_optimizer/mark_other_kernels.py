@@ -7,15 +7,20 @@ replaces such a one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for a
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
 from ...graph import HALF_KERNEL, UNREPRODUCED, Attribute, Graph, Node
 from .. import Shapes
 from ..editing import Editor
+from .gates import GELU
 from .inserted_casts import HALF_KERNELS, has_halves
 
 # Of these the rows are exact.
-_REPRODUCED = ("Add", "Conv", "Div", "Gemm", "LeakyRelu", "MatMul", "MaxPool", "Mul", "Relu", "Sub")
+_REPRODUCED = frozenset(
+    "Add AveragePool Conv Div Erf Gelu Gemm GlobalAveragePool LeakyRelu MatMul MaxPool Mul Relu Sub".split()
+)
 # Kernels that exist everywhere, and are others.
 _OTHERS = {
     **dict.fromkeys(("GroupQueryAttention", "MRotaryEmbedding", "MatMulNBits", "QMoE", "RMSNormalization"), 1),
@@ -42,6 +47,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor, marked, count = Editor(graph, shapes), set[int](), 0
+    _join_definitions(editor)
     for node in editor.nodes():
         if node.version >= HALF_KERNELS.get(node.source, 1 << 30) and has_halves(editor, [node]):
             node = editor.change(node, attributes={**node.attributes, **_of_halves(node), HALF_KERNEL: True})
@@ -54,6 +60,23 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     if any(node.source == "Conv" and node.attributes.get(HALF_KERNEL) for node in editor.nodes()):
         notes.append(_LAST)
     return editor.finish() if editor.touched else graph, tuple(notes)
+
+
+def _join_definitions(editor: Editor) -> None:
+    """Gelu of binary16 numbers, which importers take apart, as there is no kernel elsewhere."""
+    groups = defaultdict[str, list[Node]](list)
+    for node in editor.nodes():
+        groups[str(node.attributes.get("defines", ""))].append(node)
+    for whole, nodes in groups.items():
+        result = nodes[-1].outputs[0]
+        # What com.microsoft defines has no such casts.
+        if whole.split(" ")[0] == "Gelu" and editor.type(result) == "f16" and nodes[0].source == "CastLike":
+            half = editor.writer(nodes[-1].inputs[0])
+            assert half is not None
+            x = half.inputs[1]
+            editor.remove(*nodes)
+            form: dict[str, Attribute] = {"approximate": any(node.source == "Tanh" for node in nodes)}
+            editor.add(nodes[-1], "gelu", (x,), (result,), form, source="Gelu", version=GELU)
 
 
 def _is_other(editor: Editor, node: Node) -> bool:
