@@ -304,9 +304,9 @@ RULES: dict[str, RealFunctionRule] = {
     ),
     "binary16_estimated_reciprocals": RealFunctionRule(
         {"erf": half_functions.in_eights(half_functions.erf, half_functions.erf_alone)},
-        "of binary16 numbers: erf(x) = sign(x) (1 - p(t) e(x^2)), t = 1 / (1 + 0.328 |x|), e a quotient of polynomials; "
-        "every operation of whole eights rounded to binary16, reciprocals from estimates; the rest in binary32 with the "
-        "C library's exponential",
+        "of binary16 numbers: erf(x) = sign(x) (1 - p(t) e(x^2)), t = 1 / (1 + 0.328 |x|), e a quotient of polynomials;"
+        " every operation of whole eights rounded to binary16, reciprocals from estimates; the rest in binary32 with"
+        " the C library's exponential",
         "a library of vector kernels for aarch64, read; run on all numbers",
     ),
     "binary32_times_sixth": RealFunctionRule(

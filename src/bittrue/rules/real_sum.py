@@ -389,7 +389,8 @@ def _log_sum_exp_of_integers(rows: np.ndarray, divisor: np.ndarray | None, way: 
 
 
 def _sum_16(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
-    """
+    """One summand after the other.
+
     >>> row = np.float32([[2048, 1, 1, 1]])
     >>> RULES["binary16_in_order"].reductions["sum"](row, np.float64([3]), Way()).tolist()
     [682.5]
