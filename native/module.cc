@@ -18,6 +18,7 @@
 
 #include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
+#include "arithmetic/wide_elementary.h"
 #include "core/program.h"
 #include "operators/core/registry.h"
 #include "rules/rescale.h"
@@ -30,7 +31,9 @@ namespace {
 using Values = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstValues = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WideReals = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstReals = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstWideReals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 rules::RescaleRule find_rescale(const std::string& name) {
   rules::RescaleRule found{};
@@ -67,46 +70,89 @@ void requantize(const std::string& rule, const std::string& store, const ConstVa
 }
 
 // The functions of arithmetic/elementary.h and arithmetic/circular.h by name; those of one argument ignore the second.
+// `joined` where products that are joined to sums make another function.
 struct ElementaryRow {
   const char* name;
   float (*function)(float x, float y);
+  float (*joined)(float x, float y) = nullptr;
 };
 
 constexpr ElementaryRow kElementary[] = {
-    {"acos", [](float x, float) { return arithmetic::acos(x); }},
-    {"acosh", [](float x, float) { return arithmetic::acosh(x); }},
-    {"asin", [](float x, float) { return arithmetic::asin(x); }},
-    {"asinh", [](float x, float) { return arithmetic::asinh(x); }},
-    {"atan", [](float x, float) { return arithmetic::atan(x); }},
-    {"atan2", [](float x, float y) { return arithmetic::atan2(x, y); }},
-    {"atanh", [](float x, float) { return arithmetic::atanh(x); }},
-    {"cos", [](float x, float) { return arithmetic::cos(x); }},
-    {"cosh", [](float x, float) { return arithmetic::cosh(x); }},
-    {"erfc", [](float x, float) { return arithmetic::erfc(x); }},
+    {"acos", [](float x, float) { return arithmetic::acos(x); },
+     [](float x, float) { return arithmetic::acos<true>(x); }},
+    {"acosh", [](float x, float) { return arithmetic::acosh(x); },
+     [](float x, float) { return arithmetic::acosh<true>(x); }},
+    {"asin", [](float x, float) { return arithmetic::asin(x); },
+     [](float x, float) { return arithmetic::asin<true>(x); }},
+    {"asinh", [](float x, float) { return arithmetic::asinh(x); },
+     [](float x, float) { return arithmetic::asinh<true>(x); }},
+    {"atan", [](float x, float) { return arithmetic::atan(x); },
+     [](float x, float) { return arithmetic::atan<true>(x); }},
+    {"atan2", [](float x, float y) { return arithmetic::atan2(x, y); },
+     [](float x, float y) { return arithmetic::atan2<true>(x, y); }},
+    {"atanh", [](float x, float) { return arithmetic::atanh(x); },
+     [](float x, float) { return arithmetic::atanh<true>(x); }},
+    {"cos", [](float x, float) { return arithmetic::cos(x); }, [](float x, float) { return arithmetic::cos<true>(x); }},
+    {"cosh", [](float x, float) { return arithmetic::cosh(x); },
+     [](float x, float) { return arithmetic::cosh<true>(x); }},
+    {"erfc", [](float x, float) { return arithmetic::erfc(x); },
+     [](float x, float) { return arithmetic::erfc<true>(x); }},
     {"exp", [](float x, float) { return arithmetic::exp(x); }},
-    {"expm1", [](float x, float) { return arithmetic::expm1(x); }},
-    {"log", [](float x, float) { return arithmetic::log(x); }},
-    {"log1p", [](float x, float) { return arithmetic::log1p(x); }},
+    {"expm1", [](float x, float) { return arithmetic::expm1(x); },
+     [](float x, float) { return arithmetic::expm1<true>(x); }},
+    {"log", [](float x, float) { return arithmetic::log(x); }, [](float x, float) { return arithmetic::log<true>(x); }},
+    {"log1p", [](float x, float) { return arithmetic::log1p(x); },
+     [](float x, float) { return arithmetic::log1p<true>(x); }},
     {"logistic", [](float x, float) { return arithmetic::logistic(x); }},
-    {"power", [](float x, float y) { return arithmetic::power(x, y); }},
-    {"sin", [](float x, float) { return arithmetic::sin(x); }},
-    {"sinh", [](float x, float) { return arithmetic::sinh(x); }},
-    {"tan", [](float x, float) { return arithmetic::tan(x); }},
-    {"tanh", [](float x, float) { return arithmetic::tanh(x); }},
+    {"power", [](float x, float y) { return arithmetic::power(x, y); },
+     [](float x, float y) { return arithmetic::power<true>(x, y); }},
+    {"sin", [](float x, float) { return arithmetic::sin(x); }, [](float x, float) { return arithmetic::sin<true>(x); }},
+    {"sinh", [](float x, float) { return arithmetic::sinh(x); },
+     [](float x, float) { return arithmetic::sinh<true>(x); }},
+    {"tan", [](float x, float) { return arithmetic::tan(x); }, [](float x, float) { return arithmetic::tan<true>(x); }},
+    {"tanh", [](float x, float) { return arithmetic::tanh(x); },
+     [](float x, float) { return arithmetic::tanh<true>(x); }},
 };
 
-void elementary(const std::string& name, const ConstReals& x, const ConstReals& y, const Reals& out) {
+void elementary(const std::string& name, const ConstReals& x, const ConstReals& y, const Reals& out, bool joined) {
   const auto row = std::find_if(std::begin(kElementary), std::end(kElementary),
                                 [&](const ElementaryRow& candidate) { return name == candidate.name; });
   if (row == std::end(kElementary)) throw std::invalid_argument("no native function is called '" + name + "'");
   if (x.shape(0) != out.shape(0) || y.shape(0) != out.shape(0)) {
     throw std::invalid_argument("x, y and out must have the same length");
   }
+  if (joined && row->joined == nullptr) throw std::invalid_argument("'" + name + "' is the same when joined");
+  const auto function = joined ? row->joined : row->function;
   const float *first = x.data(), *second = y.data();
   float* target = out.data();
   const size_t count = out.shape(0);
   nb::gil_scoped_release release;
-  for (size_t i = 0; i < count; ++i) target[i] = row->function(first[i], second[i]);
+  for (size_t i = 0; i < count; ++i) target[i] = function(first[i], second[i]);
+}
+
+// The functions of arithmetic/wide_elementary.h by name.
+struct WideElementaryRow {
+  const char* name;
+  double (*function)(double x, double y);
+};
+
+constexpr WideElementaryRow kWideElementary[] = {
+    {"cos", [](double x, double) { return arithmetic::wide::cos(x); }},
+    {"exp", [](double x, double) { return arithmetic::wide::exp(x); }},
+    {"log", [](double x, double) { return arithmetic::wide::log(x); }},
+    {"power", [](double x, double y) { return arithmetic::wide::power(x, y); }},
+    {"sin", [](double x, double) { return arithmetic::wide::sin(x); }},
+    {"tanh", [](double x, double) { return arithmetic::wide::tanh(x); }},
+};
+
+void wide_elementary(const std::string& name, const ConstWideReals& x, const ConstWideReals& y, const WideReals& out) {
+  const auto row = std::find_if(std::begin(kWideElementary), std::end(kWideElementary),
+                                [&](const WideElementaryRow& candidate) { return name == candidate.name; });
+  if (row == std::end(kWideElementary)) throw std::invalid_argument("no native function is called '" + name + "'");
+  if (x.shape(0) != out.shape(0) || y.shape(0) != out.shape(0)) {
+    throw std::invalid_argument("x, y and out must have the same length");
+  }
+  for (size_t i = 0; i < out.shape(0); ++i) out.data()[i] = row->function(x.data()[i], y.data()[i]);
 }
 
 // An array in C order by Python's buffer protocol, which takes a third of the time of nb::ndarray and does not mind arrays
@@ -656,10 +702,16 @@ NB_MODULE(_native, module) {
              nb::arg("exponent"), nb::arg("factor"), nb::arg("zero_point"), nb::arg("low"), nb::arg("high"),
              nb::arg("out"), "Apply one rescale rule and one store rule to int64 accumulators.");
   module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
+             nb::arg("joined") = false,
              "Apply one function of bittrue.arithmetic.elementary or circular; functions of one argument ignore y.");
+  module.def("wide_elementary", &wide_elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
+             "Apply one function of bittrue.arithmetic.wide_elementary; functions of one argument ignore y.");
   nb::list functions;
   for (const ElementaryRow& row : kElementary) functions.append(row.name);
   module.attr("elementary_functions") = nb::tuple(functions);
+  nb::list wide_functions;
+  for (const WideElementaryRow& row : kWideElementary) wide_functions.append(row.name);
+  module.attr("wide_elementary_functions") = nb::tuple(wide_functions);
   nb::list names;
   for (const rules::RescaleRow& row : rules::kRescale) names.append(row.name);
   module.attr("rescale_rules") = nb::tuple(names);

@@ -1,11 +1,10 @@
 // Scalar twins of src/bittrue/arithmetic/elementary.py: elementary functions in binary32, pinned to
-// the bit.
+// the bit. kJoined: products that are added to something are not rounded by themselves, as `joined` says there.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 
 namespace bittrue::arithmetic {
@@ -70,7 +69,17 @@ inline constexpr uint32_t kFourOverPi[24] = {0xA2,       0xA2F9,     0xA2F983,  
                                              0x2757D1F5, 0x57D1F534, 0xD1F534DD, 0xF534DDC0, 0x34DDC0DB, 0xDDC0DB62,
                                              0xC0DB6295, 0xDB629599, 0x6295993C, 0x95993C43, 0x993C4390, 0x3C439041};
 
-inline float negative_nan() { return from_bits(0xffc00000u); }
+// The NaN that arises from numbers.
+template <bool kJoined>
+inline float without_value() {
+  return from_bits(kJoined ? 0x7fc00000u : 0xffc00000u);
+}
+
+// a b + c
+template <bool kJoined>
+inline float multiply_add(float a, float b, float c) {
+  return kJoined ? std::fma(a, b, c) : a * b + c;
+}
 
 // Whether x is a NaN with the highest bit of its fraction clear.
 inline bool signalling(float x) { return x != x && !(bits_of(x) & 0x400000); }
@@ -102,10 +111,10 @@ inline Split split(float x) {
 }
 
 // c0 + x (c1 + x (c2 + ...)), from the inside out.
-template <int kCount>
+template <bool kJoined, int kCount>
 inline float horner(float x, const float (&coefficients)[kCount]) {
   float result = coefficients[kCount - 1];
-  for (int i = kCount - 2; i >= 0; --i) result = coefficients[i] + x * result;
+  for (int i = kCount - 2; i >= 0; --i) result = multiply_add<kJoined>(x, result, coefficients[i]);
   return result;
 }
 
@@ -157,6 +166,7 @@ inline float exp(float x) {
   return static_cast<float>(detail::power_of_two(static_cast<int64_t>(k), (high - k) + low, 1.0 / 32));
 }
 
+template <bool kJoined = false>
 inline float expm1(float x) {
   namespace detail = elementary_detail;
   const uint32_t magnitude = detail::bits_of(x) & 0x7fffffff;
@@ -167,23 +177,22 @@ inline float expm1(float x) {
   }
   if (magnitude < 0x33000000) return x;
   constexpr float kLn2High = 6.9313812256e-01f, kLn2Low = 9.0580006145e-06f;
+  const auto fma = detail::multiply_add<kJoined>;
   const float sign = negative ? -1.0f : 1.0f;
   const int k = magnitude <= 0x3eb17218  ? 0
                 : magnitude < 0x3f851592 ? static_cast<int>(sign)
                                          : static_cast<int>(1.4426950216e+00f * x + sign * 0.5f);
   const float multiple = static_cast<float>(k);
-  const float high = x - multiple * kLn2High, low = multiple * kLn2Low;
+  const float high = fma(-multiple, kLn2High, x), low = multiple * kLn2Low;
   x = high - low;
   const float correction = (high - x) - low;
   const float half_x = 0.5f * x, h = x * half_x;
-  const float ratio =
-      1.0f +
-      h * (-3.3333335072e-02f +
-           h * (1.5873016091e-03f + h * (-7.9365076090e-05f + h * (4.0082177293e-06f + h * -2.0109921195e-07f))));
-  const float t = 3.0f - ratio * half_x;
-  float e = h * ((ratio - t) / (6.0f - x * t));
-  e = (x * (e - correction) - correction) - h;
-  if (k == 0) return x - e;
+  constexpr float kRatio[6] = {
+      1.0f, -3.3333335072e-02f, 1.5873016091e-03f, -7.9365076090e-05f, 4.0082177293e-06f, -2.0109921195e-07f};
+  const float ratio = detail::horner<kJoined>(h, kRatio), t = fma(-ratio, half_x, 3.0f);
+  float e = h * ((ratio - t) / fma(-x, t, 6.0f));
+  if (k == 0) return x - fma(x, e, -h);
+  e = fma(x, e - correction, -correction) - h;
   if (k == -1) return 0.5f * (x - e) - 0.5f;
   if (k == 1) return x < -0.25f ? -2.0f * (e - (x + 0.5f)) : 1.0f + 2.0f * (x - e);
   if (k <= -2 || k > 56) return detail::scale(1.0f - (e - x), k) - 1.0f;
@@ -192,13 +201,14 @@ inline float expm1(float x) {
   return detail::scale((x - (e + power)) + 1.0f, k);
 }
 
+template <bool kJoined = false>
 inline float tanh(float x) {
   const float magnitude = std::fabs(x);
   if (magnitude < 0x1p-55f) return x;
   float result = 1.0f;
   if (magnitude < 22.0f) {
     const bool large = magnitude >= 1.0f;
-    const float t = expm1(large ? 2.0f * magnitude : -2.0f * magnitude);
+    const float t = expm1<kJoined>(large ? 2.0f * magnitude : -2.0f * magnitude);
     result = large ? 1.0f - 2.0f / (t + 2.0f) : -t / (t + 2.0f);
   } else if (x != x) {
     return x + x;
@@ -211,10 +221,11 @@ inline float logistic(float x) {
   return x < -9.0f ? exp(x) : 1.0f / (1.0f + exp(-x));
 }
 
+template <bool kJoined = false>
 inline float log(float x) {
   namespace detail = elementary_detail;
   if (!(x > 0 && x < std::numeric_limits<float>::infinity())) {
-    return x == 0 ? -std::numeric_limits<float>::infinity() : x < 0 ? detail::negative_nan() : x + x;
+    return x == 0 ? -std::numeric_limits<float>::infinity() : x < 0 ? detail::without_value<kJoined>() : x + x;
   }
   const detail::Split s = detail::split(x);
   const double square = s.r * s.r;
@@ -223,6 +234,7 @@ inline float log(float x) {
                             ((s.interval.natural + s.k * 0x1.62e42fefa39efp-1) + s.r));
 }
 
+template <bool kJoined = false>
 inline float power(float x, float y) {
   namespace detail = elementary_detail;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -236,7 +248,7 @@ inline float power(float x, float y) {
   } else if (size == 0 || size == kInfinity) {
     result = (size < 1) == (y > 0) ? 0.0f : kInfinity;
   } else {
-    if (x < 0 && std::trunc(y) != y) return detail::negative_nan();
+    if (x < 0 && std::trunc(y) != y) return detail::without_value<kJoined>();
     const detail::Split s = detail::split(size);
     const double square = s.r * s.r;
     const double tail = (0x1.ec70a6ca7baddp-2 * s.r + -0x1.7154748bef6c8p-1) * square +
@@ -256,9 +268,11 @@ inline float power(float x, float y) {
   return std::signbit(x) && odd ? -result : result;
 }
 
+template <bool kJoined = false>
 inline float sin(float x) {
   namespace detail = elementary_detail;
-  if (!(std::fabs(x) < std::numeric_limits<float>::infinity())) return x != x ? x + x : detail::negative_nan();
+  if (!(std::fabs(x) < std::numeric_limits<float>::infinity()))
+    return x != x ? x + x : detail::without_value<kJoined>();
   if (std::fabs(x) < 0x1p-12f) return x;
   const detail::Reduced reduced = detail::reduce(x);
   // The sine is odd: large arguments were reduced without their sign.
@@ -268,9 +282,11 @@ inline float sin(float x) {
   return detail::sine(turned & 2 ? -reduced.r : reduced.r, square);
 }
 
+template <bool kJoined = false>
 inline float cos(float x) {
   namespace detail = elementary_detail;
-  if (!(std::fabs(x) < std::numeric_limits<float>::infinity())) return x != x ? x + x : detail::negative_nan();
+  if (!(std::fabs(x) < std::numeric_limits<float>::infinity()))
+    return x != x ? x + x : detail::without_value<kJoined>();
   if (std::fabs(x) < 0x1p-12f) return 1.0f;
   const detail::Reduced reduced = detail::reduce(x);
   const double square = reduced.r * reduced.r;
@@ -278,6 +294,7 @@ inline float cos(float x) {
   return reduced.n & 2 ? -detail::cosine(square) : detail::cosine(square);
 }
 
+template <bool kJoined = false>
 inline float atan(float x) {
   namespace detail = elementary_detail;
   constexpr float kHigh[4] = {4.6364760399e-01f, 7.8539812565e-01f, 9.8279368877e-01f, 1.5707962513e+00f};
@@ -286,6 +303,7 @@ inline float atan(float x) {
                               6.6610731184e-02f, 4.9768779427e-02f, 1.6285819933e-02f};
   constexpr float kOdd[5] = {-2.0000000298e-01f, -1.1111110449e-01f, -7.6918758452e-02f, -5.8335702866e-02f,
                              -3.6531571299e-02f};
+  const auto fma = detail::multiply_add<kJoined>;
   if (x != x) return x + x;
   const float size = std::fabs(x);
   if (size < 0x1p-29f) return x;
@@ -294,21 +312,23 @@ inline float atan(float x) {
   const float reduced = angle < 0    ? x
                         : angle == 0 ? (2.0f * size - 1.0f) / (2.0f + size)
                         : angle == 1 ? (size - 1.0f) / (size + 1.0f)
-                        : angle == 2 ? (size - 1.5f) / (1.0f + 1.5f * size)
+                        : angle == 2 ? (size - 1.5f) / fma(1.5f, size, 1.0f)
                                      : -1.0f / size;
   const float z = reduced * reduced, w = z * z;
-  const float total = z * detail::horner(w, kEven) + w * detail::horner(w, kOdd);
+  const float total = fma(z, detail::horner<kJoined>(w, kEven), w * detail::horner<kJoined>(w, kOdd));
   if (angle < 0) return reduced - reduced * total;
   return std::copysign(kHigh[angle] - ((reduced * total - kLow[angle]) - reduced), x);
 }
 
+template <bool kJoined = false>
 inline float atan2(float y, float x) {
   namespace detail = elementary_detail;
   constexpr float kPi = 3.1415927410e+00f, kHalfPi = 1.5707963705e+00f, kQuarterPi = 7.8539818525e-01f;
   constexpr float kPiLow = -8.7422776573e-08f, kInfinity = std::numeric_limits<float>::infinity();
+  // Of two NaNs one stays.
+  if (y != y && (kJoined || x == x)) return y + y;
   if (x != x) return x + x;
-  if (y != y) return y + y;
-  if (x == 1) return atan(y);
+  if (x == 1) return atan<kJoined>(y);
   const bool backwards = std::signbit(x);
   float angle;
   if (y == 0) {
@@ -323,13 +343,14 @@ inline float atan2(float y, float x) {
     const int32_t k = (static_cast<int32_t>(detail::bits_of(y) & 0x7fffffff) -
                        static_cast<int32_t>(detail::bits_of(x) & 0x7fffffff)) >>
                       23;
-    angle = k > 60 ? kHalfPi + 0.5f * kPiLow : backwards && k < -60 ? 0.0f : atan(std::fabs(y / x));
+    angle = k > 60 ? kHalfPi + 0.5f * kPiLow : backwards && k < -60 ? 0.0f : atan<kJoined>(std::fabs(y / x));
     if (backwards) angle = kPi - (angle - kPiLow);
   }
   return std::copysign(angle, y);
 }
 
 // log(1 + x) for 0 <= x <= 1 and NaN.
+template <bool kJoined = false>
 inline float log1p(float x) {
   namespace detail = elementary_detail;
   if (!(x == x)) return x + x;
@@ -347,22 +368,21 @@ inline float log1p(float x) {
     zero = (small ? fraction : (0x00800000 - fraction) >> 2) == 0;
     f = detail::from_bits(fraction | (small ? 0x3f800000u : 0x3f000000u)) - 1.0f;
   }
-  const float square = 0.5f * f * f, rest = k * kLn2Low + lost;
+  const auto fma = detail::multiply_add<kJoined>;
+  const float square = 0.5f * f * f, rest = fma(k, kLn2Low, lost);
   if (zero) {
-    if (f == 0.0f) return k * kLn2High + rest;
-    return k * kLn2High - ((square * (1.0f - 6.6666668653e-01f * f) - rest) - f);
+    if (f == 0.0f) return fma(k, kLn2High, rest);
+    return fma(k, kLn2High, -((square * fma(-6.6666668653e-01f, f, 1.0f) - rest) - f));
   }
+  constexpr float kPolynomial[7] = {6.6666668653e-01f, 4.0000000596e-01f, 2.8571429849e-01f, 2.2222198546e-01f,
+                                    1.8183572590e-01f, 1.5313838422e-01f, 1.4798198640e-01f};
   const float s = f / (2.0f + f), z = s * s;
-  float r = 1.4798198640e-01f * z + 1.5313838422e-01f;
-  for (const float c :
-       {1.8183572590e-01f, 2.2222198546e-01f, 2.8571429849e-01f, 4.0000000596e-01f, 6.6666668653e-01f}) {
-    r = r * z + c;
-  }
-  r = z * r;
-  if (k == 0.0f) return f - (square - s * (square + r));
-  return k * kLn2High - ((square - (s * (square + r) + rest)) - f);
+  const float r = s * fma(z, detail::horner<kJoined>(z, kPolynomial), square);
+  if (k == 0.0f) return f - (square - r);
+  return fma(k, kLn2High, -((square - (r + rest)) - f));
 }
 
+template <bool kJoined = false>
 inline float erfc(float x) {
   namespace detail = elementary_detail;
   if (x != x) return x + x;
@@ -372,7 +392,7 @@ inline float erfc(float x) {
                                -2.3763017452e-05f};
     constexpr float kBottom[6] = {
         1.0f, 3.9791721106e-01f, 6.5022252500e-02f, 5.0813062117e-03f, 1.3249473704e-04f, -3.9602282413e-06f};
-    const float z = x * x, y = detail::horner(z, kTop) / detail::horner(z, kBottom);
+    const float z = x * x, y = detail::horner<kJoined>(z, kTop) / detail::horner<kJoined>(z, kBottom);
     return x < 0.25f ? 1.0f - (x + x * y) : 0.5f - (x * y + (x - 0.5f));
   }
   if (size < 1.25f) {
@@ -386,7 +406,7 @@ inline float erfc(float x) {
                                   1.3637083583e-02f,
                                   1.1984500103e-02f};
     constexpr float kErfOfOne = 8.4506291151e-01f;  // about
-    const float s = size - 1.0f, ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
+    const float s = size - 1.0f, ratio = detail::horner<kJoined>(s, kTop) / detail::horner<kJoined>(s, kBottom);
     return x > 0 ? (1.0f - kErfOfOne) - ratio : 1.0f + (kErfOfOne + ratio);
   }
   if (x <= -6.0f) return 2.0f;
@@ -405,7 +425,7 @@ inline float erfc(float x) {
                                   1.0863500214e+02f,
                                   6.5702495575e+00f,
                                   -6.0424413532e-02f};
-    ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
+    ratio = detail::horner<kJoined>(s, kTop) / detail::horner<kJoined>(s, kBottom);
   } else {
     constexpr float kTop[7] = {-9.8649431020e-03f, -7.9928326607e-01f, -1.7757955551e+01f, -1.6063638306e+02f,
                                -6.3756646729e+02f, -1.0250950928e+03f, -4.8351919556e+02f};
@@ -417,10 +437,11 @@ inline float erfc(float x) {
                                   2.5530502930e+03f,
                                   4.7452853394e+02f,
                                   -2.2440952301e+01f};
-    ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
+    ratio = detail::horner<kJoined>(s, kTop) / detail::horner<kJoined>(s, kBottom);
   }
   const float rounded = detail::from_bits(detail::bits_of(size) & 0xffffe000u);
-  const float r = exp(-rounded * rounded - 0.5625f) * exp((rounded - size) * (rounded + size) + ratio);
+  const float r =
+      exp(-rounded * rounded - 0.5625f) * exp(detail::multiply_add<kJoined>(rounded - size, rounded + size, ratio));
   return x > 0 ? r / size : 2.0f - r / size;
 }
 

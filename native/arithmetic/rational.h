@@ -217,7 +217,7 @@ inline float acos(float x) {
   const float size = std::fabs(x), square = x * x;
   const float near = std::sqrt(1.0f - size) * (polynomial(square, kOdd) * size + polynomial(square, kEven));
   const float result = std::copysign(1.0f, x) < 0.0f ? 3.14159265358979323846f - near : near;
-  const float number = size > 1.0f ? elementary_detail::negative_nan() : result;
+  const float number = size > 1.0f ? elementary_detail::without_value<false>() : result;
   return x == x ? number : x + x;
 }
 

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "arithmetic/wide_elementary.h"
+
 namespace bittrue::arithmetic::rational_wide {
 
 inline uint64_t bits_of(double x) {
@@ -135,14 +137,15 @@ inline double circular(double x, bool medium) {
   return from_bits(bits_of(quotient) ^ (flip & uint64_t{1} << 63));
 }
 
-// The C library's functions; NaN stays as it is.
-inline double library_exp(double x) { return x == x ? std::exp(x) : x; }
-inline double library_tanh(double x) { return x == x ? std::tanh(x) : x; }
-inline double library_sin(double x) { return std::isinf(x) ? -std::numeric_limits<double>::quiet_NaN() : std::sin(x); }
-inline double library_cos(double x) { return std::isinf(x) ? -std::numeric_limits<double>::quiet_NaN() : std::cos(x); }
-inline double library_log(double x) {
-  if (x == 0) return -std::numeric_limits<double>::infinity();
-  return x != x ? x : x < 0 ? std::numeric_limits<double>::quiet_NaN() : std::log(x);
+// The C library's functions; NaN stays as it is. What is no number has the sign that x86-64 gives it.
+inline double library_exp(double x) { return x == x ? wide::exp(x) : x; }
+inline double library_tanh(double x) { return x == x ? wide::tanh(x) : x; }
+inline double library_sin(double x) { return std::isinf(x) ? -wide::without_value() : x == x ? wide::sin(x) : x; }
+inline double library_cos(double x) { return std::isinf(x) ? -wide::without_value() : x == x ? wide::cos(x) : x; }
+inline double library_log(double x) { return x == x ? wide::log(x) : x; }
+inline double library_power(double x, double y) {
+  const double result = wide::power(x, y);
+  return result != result && x == x && y == y ? -result : result;
 }
 
 }  // namespace bittrue::arithmetic::rational_wide

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from bittrue.arithmetic import circular, elementary
+from support import c_library as recorded
 from support.elementary import BORDERS
 
 TWO = {"power": "powf", "atan2": "atan2f"}
@@ -66,6 +67,23 @@ def test_equal_to_the_c_library(name: str, request: pytest.FixtureRequest) -> No
         x = x[~(np.abs(x) > 1)]
         x = np.where(x == 0, x, np.abs(x))
     same_bits(getattr(elementary, name)(x), call(c_library(), ONE[name], x), x)
+
+
+@pytest.mark.parametrize("name", [*recorded.ONE, *recorded.TWO])
+def test_joined_equal_the_c_library_of_aarch64(name: str) -> None:
+    """Recorded there, with arguments at which joined products tell."""
+    with np.load(recorded.AARCH64) as vectors:
+        *x, expected = vectors[f"float32 {name}"]
+    if name == "log1p":
+        inside = ~(x[0] < 0) & ~(x[0] > 1)
+        x, expected = [x[0][inside]], expected[inside]
+    function = getattr(elementary, name, None) or getattr(circular, name)
+    how = {"joined": True} if "joined" in inspect.signature(function).parameters else {}
+    ours = function(*x, **how)
+    same_bits(ours, expected, *x)
+    if how and name not in ("cos", "log", "power", "sin"):
+        numbers = ~np.isnan(expected)
+        assert (function(*x)[numbers] != expected[numbers]).any()
 
 
 # Error bound of each function in units of the last place, as published or measured.
@@ -146,7 +164,16 @@ def test_quarter_turns() -> None:
 
 
 # What functions are made of, here and in `circular`.
-SHARED = ("wraps", "on_vectors", "bits_of", "from_bits", "horner")
+SHARED = (
+    "wraps",
+    "on_vectors",
+    "bits_of",
+    "from_bits",
+    "fused_multiply_add",
+    "horner",
+    "multiply_add",
+    "without_value",
+)
 
 
 def test_every_function_is_tested_and_named_in_its_source() -> None:

@@ -6,6 +6,7 @@
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/floats.h"
+#include "arithmetic/rational_wide.h"
 #include "operators/core/any_type.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
@@ -61,7 +62,8 @@ void library_powers(PairLoopCore core, const float* x, const float* y, bool one,
 // Of what is wider, rounded last.
 template <class X, class Y>
 X library_power(X x, Y y) {
-  return static_cast<X>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+  namespace wide = arithmetic::rational_wide;
+  return static_cast<X>(wide::library_power(static_cast<double>(x), static_cast<double>(y)));
 }
 
 // Exponents that are the same for a row at least; squares, cubes and, if `finite`, other products are loops of their own.
@@ -179,7 +181,7 @@ std::unique_ptr<Kernel> make_integer_power(const Step& step, bool one_exponent) 
         target[i] = static_cast<X>(y == 2 ? x * x : x * x * x);
         continue;
       }
-      const double found = std::pow(static_cast<double>(first[i]), y);
+      const double found = arithmetic::rational_wide::library_power(static_cast<double>(first[i]), y);
       target[i] = found >= kLow && found < -kLow ? static_cast<X>(found) : kLeast;
     }
   };

@@ -1,5 +1,5 @@
-// hard_sigmoid, softsign, softplus, mish, and circular and hyperbolic functions of real numbers, every operation rounded;
-// not_finite.
+// hard_sigmoid, softsign, softplus, mish, and circular and hyperbolic functions of real numbers; not_finite. Every
+// operation is rounded, but for those of the C library whose products are joined to sums.
 #include <atomic>
 #include <cmath>
 #include <type_traits>
@@ -19,6 +19,12 @@ void require_single_operations(const Step& step) {
   require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
 }
 
+bool joined(const Step& step) {
+  if (step.rule("real_function") != "binary32_joined_operations") return false;
+  require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+  return true;
+}
+
 std::unique_ptr<Kernel> make_hard_sigmoid(const Step& step, const CoreSet& cores) {
   require_single_operations(step);
   const auto alpha = static_cast<float>(step.real("alpha")), beta = static_cast<float>(step.real("beta"));
@@ -31,19 +37,22 @@ std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
 }
 
 // max(x, 0) + log(1 + e^-|x|)
+template <bool kJoined>
+float softplus_by_library(float x) {
+  if (x != x) return x + x;
+  const float logarithm = arithmetic::log1p<kJoined>(arithmetic::exp(-std::fabs(x)));
+  return x > 0 ? x + logarithm : logarithm;
+}
+
 std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet& cores) {
   if (step.rule("real_function") == "binary32_log_of_sum") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
     return make_map<float, float>(
         step, [](float x) { return (x > 0 ? x : 0.0f) + arithmetic::log(arithmetic::exp(x > 0 ? -x : x) + 1.0f); });
   }
+  if (joined(step)) return make_map<float, float>(step, softplus_by_library<true>);
   require_single_operations(step);
-  const auto rest = [](float x) {
-    if (x != x) return x + x;
-    const float logarithm = arithmetic::log1p(arithmetic::exp(-std::fabs(x)));
-    return x > 0 ? x + logarithm : logarithm;
-  };
-  return make_grouped_map(step, grouped_loop(cores, {RealLoop::softplus}), rest);
+  return make_grouped_map(step, grouped_loop(cores, {RealLoop::softplus}), softplus_by_library<false>);
 }
 
 // tanh(softplus(x)) x; the reference decides which NaN stays.
@@ -82,7 +91,8 @@ std::unique_ptr<Kernel> make_mish(const Step& step, const CoreSet& cores) {
 }
 
 template <class Function>
-std::unique_ptr<Kernel> make_single(const Step& step, Function function) {
+std::unique_ptr<Kernel> make_single(const Step& step, Function function, Function of_joined_operations) {
+  if (joined(step)) return make_map<float, float>(step, of_joined_operations);
   require_single_operations(step);
   return make_map<float, float>(step, function);
 }
@@ -98,7 +108,7 @@ std::unique_ptr<Kernel> make_acos(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_acosh(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::acosh(x); });
+  return make_single(step, arithmetic::acosh<false>, arithmetic::acosh<true>);
 }
 
 std::unique_ptr<Kernel> make_asin(const Step& step, const CoreSet& cores) {
@@ -106,7 +116,7 @@ std::unique_ptr<Kernel> make_asin(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_asinh(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::asinh(x); });
+  return make_single(step, arithmetic::asinh<false>, arithmetic::asinh<true>);
 }
 
 std::unique_ptr<Kernel> make_atan(const Step& step, const CoreSet& cores) {
@@ -114,19 +124,19 @@ std::unique_ptr<Kernel> make_atan(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_atanh(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::atanh(x); });
+  return make_single(step, arithmetic::atanh<false>, arithmetic::atanh<true>);
 }
 
 std::unique_ptr<Kernel> make_cosh(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::cosh(x); });
+  return make_single(step, arithmetic::cosh<false>, arithmetic::cosh<true>);
 }
 
 std::unique_ptr<Kernel> make_sinh(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::sinh(x); });
+  return make_single(step, arithmetic::sinh<false>, arithmetic::sinh<true>);
 }
 
 std::unique_ptr<Kernel> make_tan(const Step& step, const CoreSet&) {
-  return make_single(step, [](float x) { return arithmetic::tan(x); });
+  return make_single(step, arithmetic::tan<false>, arithmetic::tan<true>);
 }
 
 // The bits below the sign, `infinity` those of an infinity: what lies above are NaN.

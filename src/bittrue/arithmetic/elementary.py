@@ -6,6 +6,10 @@ Here are the sequences that the GNU C library 2.36 runs, as arrays: either a sho
 conversions are used, none of them fused, so the bits do not depend on the machine. Where that library has a form for
 processors with fused multiply-add which differs (12 arguments of sin, 22 of cos, 2 of exp), the fused form is pinned.
 
+`joined` asks for what that library is where its compiler joins products and sums (aarch64): the same steps, but each
+product that is added to something is not rounded by itself, and a NaN that arises has its sign bit clear. Functions
+without it are the same there; docs/aarch64.md has what was compared.
+
 Arguments are converted to binary32; results are binary32 of the same shape. NaN keeps its payload and becomes quiet.
 """
 
@@ -17,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bittrue.arithmetic.floats import fused_multiply_add
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -26,18 +32,38 @@ F64 = np.ndarray[Any, np.dtype[Any]]
 
 _f32 = np.float32
 NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
+MultiplyAdd = Callable[[Any, Any, Any], F32]
 
 
 def on_vectors(function: Callable[..., F32]) -> Callable[..., F32]:
     """`function` on arrays of any shape: it sees binary32 vectors, so that no operation meets a lone scalar."""
 
     @wraps(function)
-    def wrapper(*arguments: npt.ArrayLike) -> F32:
+    def wrapper(*arguments: npt.ArrayLike, **how: bool) -> F32:
         arrays: Any = np.broadcast_arrays(*(np.asarray(x, np.float32) for x in arguments))
         with np.errstate(all="ignore"):
-            return function(*(x.reshape(-1) for x in arrays)).reshape(arrays[0].shape)
+            return function(*(x.reshape(-1) for x in arrays), **how).reshape(arrays[0].shape)
 
     return wrapper
+
+
+def multiply_add(joined: bool) -> MultiplyAdd:
+    """a b + c, rounded once where `joined`, else twice.
+
+    >>> one = np.float32([1 + 2**-12])
+    >>> [multiply_add(joined)(one, one, np.float32(-1 - 2**-11))[0].item() for joined in (False, True)]
+    [0.0, 5.960464477539063e-08]
+    """
+    return fused_multiply_add if joined else lambda a, b, c: a * b + c
+
+
+def without_value(joined: bool) -> np.float32:
+    """The NaN that arises from numbers: x86-64 sets its sign, aarch64 does not.
+
+    >>> np.signbit([without_value(joined) for joined in (False, True)]).tolist()
+    [True, False]
+    """
+    return -NEGATIVE_NAN if joined else NEGATIVE_NAN
 
 
 def bits_of(x: F32) -> npt.NDArray[np.int64]:
@@ -112,16 +138,17 @@ _EXPM1_COEFFICIENTS = tuple(
 )
 
 
-def horner(x: F32, *coefficients: np.float32) -> F32:
+def horner(x: F32, *coefficients: np.float32, joined: bool = False) -> F32:
     """c0 + x (c1 + x (c2 + ...)), from the inside out."""
     result: Any = coefficients[-1]
+    fma = multiply_add(joined)
     for c in coefficients[-2::-1]:
-        result = c + x * result
+        result = fma(x, result, c)
     return np.asarray(result)
 
 
 @on_vectors
-def expm1(x: F32) -> F32:
+def expm1(x: F32, joined: bool = False) -> F32:
     """e^x - 1 in binary32 steps: x = k ln 2 + r, a rational approximation of e^r - 1, then 2^k - 1 joined in an order
     that depends on k.
 
@@ -130,7 +157,7 @@ def expm1(x: F32) -> F32:
     >>> expm1([0.0, 1.0, -1.0, 1e-10, 89.0, -20.0]).tolist()
     [0.0, 1.7182817459106445, -0.6321205496788025, 1.000000013351432e-10, inf, -1.0]
     """
-    one, half = _f32(1), _f32(0.5)
+    one, half, fma = _f32(1), _f32(0.5), multiply_add(joined)
     original, magnitude = x, bits_of(np.abs(x))
     negative = np.signbit(x)
     ordinary = (magnitude < 0x42B17218) & ~(negative & (magnitude >= 0x4195B844))
@@ -139,16 +166,17 @@ def expm1(x: F32) -> F32:
     far = np.trunc(_EXPM1_INVERSE_LN2 * x + sign * half)
     multiple = np.where(magnitude <= 0x3EB17218, _f32(0), np.where(magnitude < 0x3F851592, sign, far))
     k = multiple.astype(np.int64)
-    high, low = x - multiple * _LN2_HIGH, multiple * _LN2_LOW
+    high, low = fma(-multiple, _LN2_HIGH, x), multiple * _LN2_LOW
     x = high - low
     correction = (high - x) - low
     # e^x - 1 for |x| <= ln(2) / 2 is x - e.
     half_x = half * x
     half_square = x * half_x
-    ratio = horner(half_square, one, *_EXPM1_COEFFICIENTS)
-    t = _f32(3) - ratio * half_x
-    e = half_square * ((ratio - t) / (_f32(6) - x * t))
-    e = (x * (e - correction) - correction) - half_square
+    ratio = horner(half_square, one, *_EXPM1_COEFFICIENTS, joined=joined)
+    t = fma(-ratio, half_x, _f32(3))
+    e = half_square * ((ratio - t) / fma(-x, t, _f32(6)))
+    unreduced = fma(x, e, -half_square)
+    e = fma(x, e - correction, -correction) - half_square
     # 2^k (1 + x - e) - 1; 2^-k is a normal number wherever it is used.
     inner = np.clip(k, 0, 56)
     power = from_bits((0x7F - inner) << 23)
@@ -159,13 +187,13 @@ def expm1(x: F32) -> F32:
     result = np.where((k <= -2) | (k > 56), other_k, result)
     result = np.where(k == 1, np.where(x < _f32(-0.25), _f32(-2) * (e - (x + half)), one + _f32(2) * (x - e)), result)
     result = np.where(k == -1, half * (x - e) - half, result)
-    result = np.where(k == 0, np.where(magnitude < 0x33000000, original, x - e), result)
+    result = np.where(k == 0, np.where(magnitude < 0x33000000, original, x - unreduced), result)
     beyond = np.where(negative, _f32(-1), _f32(np.inf))
     return np.where(ordinary, result, np.where(np.isnan(original), original + original, beyond))
 
 
 @on_vectors
-def tanh(x: F32) -> F32:
+def tanh(x: F32, joined: bool = False) -> F32:
     """Hyperbolic tangent: 1 - 2 / (t + 2) with t = e^(2|x|) - 1 from |x| = 1 on, -t / (t + 2) with t = e^(-2|x|) - 1
     below, the sign of x; from 22 on 1, below 2^-55 x itself. Off by up to 2 units.
 
@@ -178,7 +206,7 @@ def tanh(x: F32) -> F32:
     magnitude = np.abs(x)
     large = magnitude >= one
     argument = np.where(magnitude < _f32(22), magnitude, _f32(0)) * two
-    t = expm1(np.where(large, argument, -argument))
+    t = expm1(np.where(large, argument, -argument), joined=joined)
     ratio = np.where(large, two, -t) / (t + two)
     result = np.where(large, one - ratio, ratio)
     result = np.copysign(np.where(magnitude < _f32(22), result, one), x)
@@ -249,10 +277,10 @@ def _split(x: F32) -> tuple[npt.NDArray[np.int64], F64, npt.NDArray[np.int64]]:
 
 
 @on_vectors
-def log(x: F32) -> F32:
+def log(x: F32, joined: bool = False) -> F32:
     """ln x: k ln 2 + ln c + a cubic polynomial, in binary64, rounded once to binary32; off by at most 0.82 units.
 
-    0 gives minus infinity, negative numbers the negative quiet NaN.
+    0 gives minus infinity, negative numbers NaN.
     Source: glibc 2.36 logf (after Arm's optimized routines), read; run on every binary32 number.
 
     >>> log([1.0, 2.0, 1e-45, 0.0, -1.0]).tolist()
@@ -263,7 +291,7 @@ def log(x: F32) -> F32:
     a, b, c = _LOG_COEFFICIENTS
     square = r * r
     result = ((a * square + (b * r + c)) * square + ((_LOGARITHMS[i] + k * _LN2) + r)).astype(np.float32)
-    outside = np.where(x == 0, _f32(-np.inf), np.where(x < 0, NEGATIVE_NAN, x + x))
+    outside = np.where(x == 0, _f32(-np.inf), np.where(x < 0, without_value(joined), x + x))
     return np.where(positive, result, outside)
 
 
@@ -271,11 +299,11 @@ _POWER_OVERFLOW = float.fromhex("0x1.fffffffd1d571p+6")
 
 
 @on_vectors
-def power(x: F32, y: F32) -> F32:
+def power(x: F32, y: F32, joined: bool = False) -> F32:
     """x^y: 2^(y log2 x) in binary64, rounded once to binary32; off by at most 0.82 units.
 
     x^0 and 1^y are 1, whatever the other is (but for signalling NaN). Negative x needs a whole y: otherwise the result
-    is the negative quiet NaN.
+    is NaN.
     Source: glibc 2.36 powf (after Arm's optimized routines), read; run on 2^28 pairs, of which one differs:
     that library's form for processors with fused multiply-add is one unit lower for (9.1e-06, 1.64).
 
@@ -302,7 +330,7 @@ def power(x: F32, y: F32) -> F32:
     result = np.where(np.isnan(x), x + x, result)
     # This meets negative NaN, too.
     result = np.where(negative & (np.fmod(np.abs(y), _f32(2)) == one), -result, result)
-    result = np.where(negative & ~whole & ordinary, NEGATIVE_NAN, result)
+    result = np.where(negative & ~whole & ordinary, without_value(joined), result)
     result = np.where(np.isnan(y), np.where(np.isnan(x), x + x, y + y), result)
     # A signalling NaN has the highest bit of its fraction clear.
     quiet = ~(np.isnan(x) & (bits_of(x) & 0x400000 == 0)) & ~(np.isnan(y) & (bits_of(y) & 0x400000 == 0))
@@ -375,10 +403,10 @@ def _sine_or_cosine(r: F64, sign: F64, cosine: npt.NDArray[np.bool_], negated: n
 
 
 @on_vectors
-def sin(x: F32) -> F32:
+def sin(x: F32, joined: bool = False) -> F32:
     """Sine: reduction to a quarter turn, then a polynomial, in binary64, rounded once; off by at most 0.56 units.
 
-    Infinity gives the negative quiet NaN. Below 2^-12 the result is x.
+    Infinity gives NaN. Below 2^-12 the result is x.
     Source: glibc 2.36 sinf (after Arm's optimized routines), read; run on every binary32 number.
 
     >>> sin([0.0, 1.0, -2.0, 1e10]).tolist()
@@ -391,14 +419,14 @@ def sin(x: F32) -> F32:
     sign = np.where((turned & 3 == 0) | (turned & 3 == 3), 1.0, -1.0)
     result = _sine_or_cosine(r, sign, n & 1 == 1, turned & 2 == 2)
     result = np.where(np.abs(x) < _f32(2.0**-12), x, result)
-    return np.where(finite, result, np.where(np.isnan(x), x + x, NEGATIVE_NAN))
+    return np.where(finite, result, np.where(np.isnan(x), x + x, without_value(joined)))
 
 
 @on_vectors
-def cos(x: F32) -> F32:
+def cos(x: F32, joined: bool = False) -> F32:
     """Cosine: reduction to a quarter turn, then a polynomial, in binary64, rounded once; off by at most 0.56 units.
 
-    Infinity gives the negative quiet NaN.
+    Infinity gives NaN.
     Source: glibc 2.36 cosf (after Arm's optimized routines), read; run on every binary32 number.
 
     >>> cos([0.0, 1.0, -2.0, 1e10]).tolist()
@@ -409,7 +437,7 @@ def cos(x: F32) -> F32:
     sign = np.where((n == 0) | (n == 3), 1.0, -1.0)
     result = _sine_or_cosine(r, sign, n & 1 == 0, n & 2 == 2)
     result = np.where(np.abs(x) < _f32(2.0**-12), _f32(1), result)
-    return np.where(finite, result, np.where(np.isnan(x), x + x, NEGATIVE_NAN))
+    return np.where(finite, result, np.where(np.isnan(x), x + x, without_value(joined)))
 
 
 _ATAN_HIGH = np.array([4.6364760399e-01, 7.8539812565e-01, 9.8279368877e-01, 1.5707962513e00], np.float32)
@@ -431,7 +459,7 @@ _ATAN_ODD = tuple(
 
 
 @on_vectors
-def atan(x: F32) -> F32:
+def atan(x: F32, joined: bool = False) -> F32:
     """Arc tangent in binary32 steps: reduction by the angles of 0, 1/2, 1, 3/2 and infinity, then a polynomial.
 
     Source: glibc 2.36 atanf (after fdlibm), read; run on every binary32 number.
@@ -439,7 +467,7 @@ def atan(x: F32) -> F32:
     >>> atan([0.0, 1.0, -2.0, 1e38]).tolist()
     [0.0, 0.7853981852531433, -1.1071487665176392, 1.5707963705062866]
     """
-    one, two, half_three = _f32(1), _f32(2), _f32(1.5)
+    one, two, half_three, fma = _f32(1), _f32(2), _f32(1.5), multiply_add(joined)
     original, size = x, np.abs(x)
     limits = np.array([0.4375, 0.6875, 1.1875, 2.4375], np.float32)
     interval = np.searchsorted(limits, np.where(np.isnan(size), one, size), side="right")
@@ -449,13 +477,13 @@ def atan(x: F32) -> F32:
             x,
             (two * size - one) / (two + size),
             (size - one) / (size + one),
-            (size - half_three) / (one + half_three * size),
+            (size - half_three) / fma(half_three, size, one),
             _f32(-1) / size,
         ],
     )
     z = x * x
     w = z * z
-    total = z * horner(w, *_ATAN_EVEN) + w * horner(w, *_ATAN_ODD)
+    total = fma(z, horner(w, *_ATAN_EVEN, joined=joined), w * horner(w, *_ATAN_ODD, joined=joined))
     angle = np.maximum(interval - 1, 0)
     far = _ATAN_HIGH[angle] - ((x * total - _ATAN_LOW[angle]) - x)
     far = np.where(size >= _f32(2.0**25), _ATAN_HIGH[3] + _ATAN_LOW[3], far)
@@ -469,7 +497,7 @@ _PI_LOW = _f32(-8.7422776573e-08)
 
 
 @on_vectors
-def atan2(y: F32, x: F32) -> F32:
+def atan2(y: F32, x: F32, joined: bool = False) -> F32:
     """The angle of the point (x, y): atan |y / x|, moved to its quadrant.
 
     Source: glibc 2.36 atan2f (after fdlibm), read; run on 2^28 pairs.
@@ -481,7 +509,8 @@ def atan2(y: F32, x: F32) -> F32:
     # The difference of the exponents, with the mantissas' borrow.
     k = (bits_of(np.abs(y)) - bits_of(np.abs(x))) >> 23
     backwards = np.signbit(x)
-    angle = np.where(k > 60, _HALF_PI + _f32(0.5) * _PI_LOW, np.where(backwards & (k < -60), zero, atan(np.abs(y / x))))
+    angle = np.where(backwards & (k < -60), zero, atan(np.abs(y / x), joined=joined))
+    angle = np.where(k > 60, _HALF_PI + _f32(0.5) * _PI_LOW, angle)
     turned = _PI - (angle - _PI_LOW)
     result = np.where(backwards, turned, angle)
     result = np.where(np.isinf(y), _HALF_PI, result)
@@ -491,8 +520,10 @@ def atan2(y: F32, x: F32) -> F32:
     result = np.where(x == zero, _HALF_PI, result)
     result = np.where(y == zero, np.where(backwards, _PI, zero), result)
     result = np.copysign(result, y)
-    result = np.where(x == one, atan(y), result)
-    return np.where(np.isnan(x), x + x, np.where(np.isnan(y), y + y, result))
+    result = np.where(x == one, atan(y, joined=joined), result)
+    # Of two NaNs one stays.
+    missing = np.where(np.isnan(y) & (joined | ~np.isnan(x)), y + y, x + x)
+    return np.where(np.isnan(x) | np.isnan(y), missing, result)
 
 
 _ERFC_CENTRE = tuple(
@@ -528,7 +559,7 @@ _ERF_OF_ONE = _f32(8.4506291151e-01)  # about
 
 
 @on_vectors
-def erfc(x: F32) -> F32:
+def erfc(x: F32, joined: bool = False) -> F32:
     """1 - erf(x) in binary32 steps: rational functions on four intervals, times exponentials in the outer two.
 
     Source: glibc 2.36 erfcf (after fdlibm), read; run on every binary32 number.
@@ -536,22 +567,26 @@ def erfc(x: F32) -> F32:
     >>> erfc([0.0, 0.5, 1.0, -3.0, 10.0]).tolist()
     [1.0, 0.4795001149177551, 0.15729920566082, 1.999977946281433, 2.802596928649634e-45]
     """
+
+    def fraction(x: F32, coefficients: tuple[tuple[np.float32, ...], ...]) -> F32:
+        top, bottom = (horner(x, *c, joined=joined) for c in coefficients)
+        return np.asarray(top / bottom)
+
     half, one, two = _f32(0.5), _f32(1), _f32(2)
     size = np.abs(x)
     z = x * x
-    y = horner(z, *_ERFC_CENTRE[0]) / horner(z, *_ERFC_CENTRE[1])
+    y = fraction(z, _ERFC_CENTRE)
     result = np.where(x < _f32(0.25), one - (x + x * y), half - (x * y + (x - half)))
     s = size - one
-    ratio = horner(s, *_ERFC_MIDDLE[0]) / horner(s, *_ERFC_MIDDLE[1])
+    ratio = fraction(s, _ERFC_MIDDLE)
     middle = np.where(x > 0, (one - _ERF_OF_ONE) - ratio, one + (_ERF_OF_ONE + ratio))
     result = np.where(size >= _f32(0.84375), middle, result)
     q = one / (size * size)
     bits = bits_of(size)
     further = bits >= 0x4036DB6D  # 1 / 0.35
-    near, far = _ERFC_OUTER[:2], _ERFC_OUTER[2:]
-    ratio = np.where(further, horner(q, *far[0]) / horner(q, *far[1]), horner(q, *near[0]) / horner(q, *near[1]))
+    ratio = np.where(further, fraction(q, _ERFC_OUTER[2:]), fraction(q, _ERFC_OUTER[:2]))
     short = from_bits(bits & 0xFFFFE000)
-    r = exp(-short * short - _f32(0.5625)) * exp((short - size) * (short + size) + ratio)
+    r = exp(-short * short - _f32(0.5625)) * exp(multiply_add(joined)(short - size, short + size, ratio))
     outer = np.where(x > 0, r / size, np.where(size >= _f32(6), two, two - r / size))
     result = np.where(size >= _f32(1.25), outer, result)
     result = np.where(size >= _f32(28), np.where(x > 0, _f32(0), two), result)
@@ -564,7 +599,7 @@ _LOG1P = tuple(map(_f32, (6.6666668653e-01, 4.0000000596e-01, 2.8571429849e-01, 
 
 
 @on_vectors
-def log1p(x: F32) -> F32:
+def log1p(x: F32, joined: bool = False) -> F32:
     """log(1 + x) for 0 <= x <= 1 (or NaN), by u = 1 + x = 2^k (1 + f) and what the sum lost.
 
     Source: GNU C library 2.36, s_log1pf.c, read; compared with it.
@@ -572,7 +607,7 @@ def log1p(x: F32) -> F32:
     >>> log1p([0.0, 1e-9, 0.5, 1.0]).tolist()
     [0.0, 9.999999717180685e-10, 0.40546509623527527, 0.6931471824645996]
     """
-    one, half = _f32(1), _f32(0.5)
+    one, half, fma = _f32(1), _f32(0.5), multiply_add(joined)
     near = x < np.uint32(0x3ED413D7).view(np.float32)
     u = one + x
     k = (bits_of(u) >> 23) - 127
@@ -587,15 +622,11 @@ def log1p(x: F32) -> F32:
     square = half * f * f
     s = f / (_f32(2) + f)
     z = s * s
-    r = _LOG1P[6] * z + _LOG1P[5]
-    for c in _LOG1P[4::-1]:
-        r = r * z + c
-    r = z * r
-    rest = k * _LN2_LOW + lost
-    general = np.where(
-        k == 0, f - (square - s * (square + r)), k * _LN2_HIGH - ((square - (s * (square + r) + rest)) - f)
-    )
-    exact = np.where(f == 0, k * _LN2_HIGH + rest, k * _LN2_HIGH - ((square * (one - _f32(2 / 3) * f) - rest) - f))
+    r = s * fma(z, horner(z, *_LOG1P, joined=joined), square)
+    rest = fma(k, _LN2_LOW, lost)
+    general = np.where(k == 0, f - (square - r), fma(k, _LN2_HIGH, -((square - (r + rest)) - f)))
+    straight = square * fma(-_f32(2 / 3), f, one)
+    exact = np.where(f == 0, fma(k, _LN2_HIGH, rest), fma(k, _LN2_HIGH, -((straight - rest) - f)))
     tiny = np.where(x < 2.0**-54, x, x - x * x * half)
     result = np.where(zero, exact, general)
     return np.where(np.isnan(x), x + x, np.where(x < 2.0**-29, tiny, result))
