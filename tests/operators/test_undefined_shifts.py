@@ -7,11 +7,14 @@ the answers of the wheel for aarch64.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 import bittrue
+from bittrue.compare.comparison import compare_models
 from support.build import NUMPY, T, single
 from support.differential import check
 from support.strategies import seeds
@@ -139,14 +142,27 @@ def test_sums_of_signed_bytes(seed: int) -> None:
 def test_plans_name_the_shift_and_others_refuse_it() -> None:
     x = [T("s8", (2,), 2.0**51), T("s8", (2,), 2.0**50)]
     model = bittrue.load(single("MUL", _OPTIONS["MUL"], x, [T("s8", (2,), 1.0)], version=4))
-    with pytest.raises(bittrue.InvalidModelError, match="BT-MULTIPLIER"):
+    with pytest.raises(bittrue.InvalidModelError, match=r"BT-MULTIPLIER.*numerics 'litert-as-compiled' has its bits"):
         model.prepare("litert")
+    with pytest.raises(bittrue.InvalidModelError, match="BT-MULTIPLIER") as caught:
+        model.prepare("litert-optimized")
+    assert OURS not in str(caught.value)
     session = model.prepare(OURS)
+    assert "shifts that C++ leaves undefined, with the bits of the builds named above: 1 MUL" in str(session.plan)
     # 1 * 2^101 needs a left shift by 102, which is one by 6.
     assert "undefined_shift 102" in str(session.plan)
     assert "shift_count=modulo_32" in str(session.plan)
     (found,) = session.run(np.int8([1, -2]), np.int8([1, 1])).values()
     assert found.tolist() == [32, -64]
+
+
+def test_bytes_that_are_read_as_others_are_no_benign_difference(tmp_path: Path) -> None:
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(signed_sum(1)[0])
+    found = compare_models(path, f"{path}@{OURS}")
+    assert [(c.name, c.benign) for pair in found.pairs if pair.verdict for c in pair.verdict.causes] == [
+        ("read_as=unsigned_bytes", False)
+    ]
 
 
 def test_sums_of_16_bits_are_refused_as_half_of_them_is_chance() -> None:

@@ -153,6 +153,7 @@ class Numerics:
             `bittrue.numerics.distinct`).
         limit: a recorded known difference from the runtime that any row on real numbers may have; empty when there is
             none. Plans say it in a note.
+        goes_on: the numerics that has bits for shifts which this one refuses, as errors about them say.
     """
 
     name: str
@@ -165,6 +166,7 @@ class Numerics:
     unpacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     completes: str = ""
     limit: str = ""
+    goes_on: str = ""
 
     def __repr__(self) -> str:
         return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"

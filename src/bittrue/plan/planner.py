@@ -17,14 +17,14 @@ from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
 from ..operators.admission.conditions import CONDITIONS
 from ..operators.admission.requirements import REQUIREMENTS
-from ..operators.core.base import GraphUse, place_errors
+from ..operators.core.base import GraphUse
 from ..operators.core.called import unchanged_inputs
 from ..records import dataclass, field, replace
 from .calls import never_called
 from .folding import FOLD_BYTES, Room, constant_bytes, may_fold
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
-from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
+from .support import MAX_NODES, check_graph, node_types, open_shape, refused, undefined
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large images or batches.
@@ -380,7 +380,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         skipped = state.only_shapes and never
         step, scratch = (None, 0) if skipped else _lower(call, operator, row)
     except BittrueError as error:
-        raise place_errors(call, error) from None
+        raise refused(call, error, numerics, graph) from None
     for operand in call.outputs:
         if operand.tensor.is_variable and operand.shape != state.shapes.get(operand.index):
             raise call.unsupported(

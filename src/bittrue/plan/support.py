@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, ResourceError, UnsupportedError
+from ..errors import BittrueError, InputError, ResourceError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from ..numerics import Numerics, Row
-from ..operators import find
+from ..numerics import find as find_numerics
+from ..operators import Call, find
+from ..operators.core.base import place_errors
 from .calls import find_called
 
 if TYPE_CHECKING:
@@ -86,6 +88,18 @@ def undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
     """The error about a node that a row refuses."""
     message = f"numerics '{numerics.name}' has no defined result: {row.refuses}"
     return UnsupportedError("BT-UNDEFINED", message, place=place, advice=row.advice)
+
+
+def refused(call: Call, error: BittrueError, numerics: Numerics, graph: Graph) -> BittrueError:
+    """The error at its node; about a shift that another numerics has bits for, with the name of that."""
+    error = place_errors(call, error)
+    if error.code != "BT-MULTIPLIER" or not numerics.goes_on:
+        return error
+    rows = find_numerics(numerics.goes_on).candidates(call.node.operator, *node_types(graph, call.node))
+    if not any("shift_count" in row.rules for row in rows):
+        return error
+    told = f"if a product was shipped with these scales, numerics '{numerics.goes_on}' has its bits"
+    return type(error)(error.code, error.message, place=error.place, advice=f"{error.advice}; {told}")
 
 
 def open_shape(tensor: Tensor) -> InputError:

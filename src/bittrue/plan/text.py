@@ -55,7 +55,15 @@ def _body(plan: Plan) -> list[str]:
         ]
     if others := without_steps(plan):
         lines += ["", f"folded or later, and may differ from the runtime in bits: {counted(others)}"]
+    if shifts := [step.source for step in plan.steps if _shifts_undefined(step)]:
+        lines += ["", f"shifts that C++ leaves undefined, with the bits of the builds named above: {counted(shifts)}"]
     return lines
+
+
+def _shifts_undefined(step: Step) -> bool:
+    """Whether the step asks for shifts without a meaning, or may for some operands."""
+    # Of a quotient, values decide.
+    return any(name.endswith("undefined_shift") for name in step.arrays) or "modulo_32" in step.rules.get("divide", "")
 
 
 def _nested_lines(plan: Plan, shown: set[int]) -> list[str]:

@@ -29,7 +29,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             found=source.dtype,
             expected="u8 or real numbers",
             advice="use MEAN with an output scale divided by the number of elements, or run with optimised kernels"
-            " only",
+            " only" + (". --numerics litert-as-compiled gives the kernel's own bits" if source.dtype == "s8" else ""),
         )
 
 

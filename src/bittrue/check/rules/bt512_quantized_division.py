@@ -27,7 +27,8 @@ def find(subject: Subject) -> Iterator[Finding]:
             node=node,
             tensor=second,
             found=first.dtype,
-            advice="divide in real numbers, or multiply by the reciprocal when the divisor is constant",
+            advice="divide in real numbers, or multiply by the reciprocal when the divisor is constant. Where a product"
+            " is shipped with this model, --numerics litert-as-compiled gives the bits that it has",
         )
 
 

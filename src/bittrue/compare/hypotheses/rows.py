@@ -18,13 +18,15 @@ from .case import Case, Hypothesis
 
 ABSENT = "-"
 # Slots whose rules may lose what the operator is about; other rules are other legal arithmetic.
-_LOSSY = frozenset(("accumulate", "byte_products"))
+_LOSSY = frozenset(("accumulate", "byte_products", "read_as", "shift_count"))
 _KINDS = {
     "accumulate": "range",
     "byte_products": "range",
     "activation_range": "range",
     "input_range": "range",
     "plain_range": "range",
+    "read_as": "range",
+    "shift_count": "parameters",
     "scale_form": "parameters",
     "scale_form_per_axis": "parameters",
     "store": "order",

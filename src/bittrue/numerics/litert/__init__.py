@@ -27,4 +27,5 @@ LITERT = Numerics(
         + control.ROWS
     ),
     VERSIONS,
+    goes_on="litert-as-compiled",
 )
