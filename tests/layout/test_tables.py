@@ -63,7 +63,10 @@ def test_every_rule_is_documented() -> None:
             assert getattr(rule, "formula", "") or (rule.__doc__ or "").strip(), f"{slot}={name} says nothing"
 
 
-@pytest.mark.parametrize("tool", ["make_operator_table.py", "make_snps_caffe_table.py", "make_specification_page.py"])
+@pytest.mark.parametrize(
+    "tool",
+    ["make_operator_table.py", "make_snps_caffe_table.py", "make_specification_page.py", "make_aarch64_table.py"],
+)
 def test_pages_are_what_the_tables_say(tool: str) -> None:
     done = subprocess.run([sys.executable, REPOSITORY / "tools" / tool, "--check"])
     assert done.returncode == 0, f"run: python tools/{tool}"
