@@ -13,6 +13,7 @@ from bittrue.importers.tflite import read_tflite
 from bittrue.importers.tflite_schema import ENUMS, RENAMES, TYPES
 from importers.tflite_build import DEMO, NO_SHARED, SHARED, dense, model_files, operator_code, pack
 from importers.tflite_build import node as build_node
+from support.runtimes import not_emulated
 
 OPERATORS = {value: name for name, value in vars(tfl.BuiltinOperator).items() if not name.startswith("_")}
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
@@ -332,6 +333,7 @@ def test_known_quirks_are_noted() -> None:
     assert clean.notes == ()
 
 
+@not_emulated
 @pytest.mark.parametrize(
     ("name", "limit"), [("inception_v3_299_int8", 0.1), ("coral_tf2_mobilenet_v2_1.0_224_ptq", 0.06)]
 )

@@ -7,6 +7,7 @@ the answers of the wheel for aarch64.
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,17 @@ def test_bytes_that_are_read_as_others_are_no_benign_difference(tmp_path: Path) 
     assert [(c.name, c.benign) for pair in found.pairs if pair.verdict for c in pair.verdict.causes] == [
         ("read_as=unsigned_bytes", False)
     ]
+
+
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="the runtime's usual numerics is another one there")
+def test_the_graph_of_what_the_runtime_alone_runs_is_known(tmp_path: Path) -> None:
+    x = [T("s8", (2,), 2.0**51), T("s8", (2,), 2.0**50)]
+    path = tmp_path / "mul.tflite"
+    path.write_bytes(single("MUL", _OPTIONS["MUL"], x, [T("s8", (2,), 1.0)], version=4))
+    found = compare_models(f"litert:builtin_ref:{path}", f"{path}@{OURS}")
+    assert found.equal
+    assert [note for note in found.notes if OURS in note]
+    assert not [note for note in found.notes if "cannot be cut" in note]
 
 
 def test_sums_of_16_bits_are_refused_as_half_of_them_is_chance() -> None:

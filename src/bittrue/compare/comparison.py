@@ -285,6 +285,11 @@ class Comparison:
             except BittrueError as error:
                 self.note(f"{label} cannot be cut into parts that run alone: {error}")
                 continue
+            if host.numerics is not runner.arithmetic:
+                self.note(
+                    f"{label} was run with shifts that C++ leaves undefined: '{host.numerics.name}' stands for its "
+                    "arithmetic"
+                )
             if place == 1:
                 self.note(
                     "isolated differences are those of A's values against B's arithmetic on A's inputs: "

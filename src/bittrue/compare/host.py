@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ..api import Session
+from ..errors import InvalidModelError
 from ..graph import Graph, Node, Quantization
 from ..numerics import Numerics
+from ..numerics import find as find_numerics
 from ..plan import Plan, make_plan
 from ..runners.base import Runner
 from ..runners.ours import Ours
@@ -21,7 +23,7 @@ class Host:
 
     Attributes:
         runner: that side.
-        numerics: its arithmetic.
+        numerics: its arithmetic; that which goes on where the usual one refuses shifts without a meaning.
         graph: after the numerics' rewrites.
         plan: of that graph.
         reproduces: it is bittrue's own arithmetic, so there is nothing to prove.
@@ -40,7 +42,15 @@ class Host:
         if isinstance(runner, Ours):
             self.plan: Plan = runner.session(dict(shapes)).plan
         else:
-            self.plan = make_plan(model.graph, self.numerics, shapes=shapes, graphs=model.graphs)
+            planned = partial(make_plan, model.graph, shapes=shapes, graphs=model.graphs)
+            try:
+                self.plan = planned(numerics=self.numerics)
+            except InvalidModelError as error:
+                # The runtime did run it.
+                if error.code != "BT-MULTIPLIER" or not self.numerics.goes_on:
+                    raise
+                self.numerics = find_numerics(self.numerics.goes_on)
+                self.plan = planned(numerics=self.numerics)
         assert self.plan.source is not None
         self.graph: Graph = self.plan.source.graphs[self.plan.source.main]
 
