@@ -98,7 +98,8 @@ def test_lengths(dtype: type, shape: list[int], p: int, seed: int, data: st.Data
     x = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
     x[np.abs(x) < 0.3] = 0
     content, feed, *_ = single("LpNormalization", {"x": x}, [_kind(dtype)], {"axis": axis, "p": p})
-    natively(content, list(feed), "onnxruntime")
+    for numerics in ("onnxruntime", "onnxruntime@aarch64"):
+        natively(content, list(feed), numerics)
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.booleans(), seeds)

@@ -93,15 +93,17 @@ class NormalizeReal final : public Kernel {
   NormalizedRows rows_;
 };
 
-// binary32_lanes and binary64_running: along any axis, sums in order; rows without a length become zeros.
+// binary32_lanes, binary32_joined and binary64_running: along any axis, sums in order, of fused squares if joined; rows
+// without a length become zeros.
 template <class T>
 class NormalizeAlong final : public Kernel {
  public:
   explicit NormalizeAlong(const Step& step) : magnitudes_(step.integer("p", 1, 2) == 1) {
     require_reals<T>(step);
     constexpr bool kWide = sizeof(T) == 8;
-    require(step.rule("real_normalization") == (kWide ? "binary64_running" : "binary32_lanes"),
-            "no native rule for this slot");
+    const std::string& rule = step.rule("real_normalization");
+    fused_ = !kWide && rule == "binary32_joined";
+    require(fused_ || rule == (kWide ? "binary64_running" : "binary32_lanes"), "no native rule for this slot");
     const Operand& in = step.input(0);
     require(in.elements > 0 && in.shape == step.output().shape, "there is nothing to do");
     const int64_t axis = step.integer("axis", 0, in.rank() - 1);
@@ -124,7 +126,11 @@ class NormalizeAlong final : public Kernel {
       for (int64_t i = 0; i < length_; ++i) {
         for (int64_t r = 0; r < kTogether; ++r) {
           const T x = in[at[r] + i * inner_];
-          sums[r] += magnitudes_ ? std::fabs(x) : x * x;
+          if (magnitudes_) {
+            sums[r] += std::fabs(x);
+          } else {
+            sums[r] = fused_ ? std::fma(x, x, sums[r]) : sums[r] + x * x;
+          }
         }
       }
       bool numbers = true;
@@ -146,7 +152,7 @@ class NormalizeAlong final : public Kernel {
 
  private:
   static constexpr int64_t kTogether = 8;
-  bool magnitudes_;
+  bool magnitudes_, fused_ = false;
   int64_t outer_ = 1, length_ = 1, inner_ = 1;
 };
 
