@@ -2,6 +2,8 @@
 // the length is a power of two, else by a convolution with a chirp.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "arithmetic/elementary.h"
@@ -35,15 +37,17 @@ int64_t reversed(int64_t index, int64_t length) {
   return result;
 }
 
-// (a + bi)(c + di), four products, a difference and a sum.
-template <class T>
+// (a + bi)(c + di), four products, a difference and a sum, which the first products may enter as they are.
+template <bool kOnce, class T>
 inline void times(T a, T b, T c, T d, T& re, T& im) {
-  const T real = a * c - b * d, imaginary = a * d + b * c;
+  const T second = b * d, third = b * c;
+  const T real = kOnce ? std::fma(a, c, -second) : a * c - second;
+  const T imaginary = kOnce ? std::fma(a, d, third) : a * d + third;
   re = real, im = imaginary;
 }
 
 // Transforms of a length that is a power of two.
-template <class T>
+template <class T, bool kOnce>
 class Halves {
  public:
   using Complexes = ComplexParts<T>;
@@ -84,8 +88,9 @@ class Halves {
   static void stage(const Complexes& x, const T* re, const T* im, int64_t middle) {
     for (int64_t j = 0; j < middle; ++j) {
       const T a = x.re[j], b = x.im[j], c = x.re[middle + j], d = x.im[middle + j];
-      const T first = re[j] * c - im[j] * d, second = re[j] * d + im[j] * c;
-      const T third = re[middle + j] * c - im[middle + j] * d, fourth = re[middle + j] * d + im[middle + j] * c;
+      T first, second, third, fourth;
+      times<kOnce>(re[j], im[j], c, d, first, second);
+      times<kOnce>(c, d, re[middle + j], im[middle + j], third, fourth);
       x.re[j] = a + first, x.im[j] = b + second;
       x.re[middle + j] = a + third, x.im[middle + j] = b + fourth;
     }
@@ -99,11 +104,11 @@ class Halves {
 // x times 1, which brings zeros into sums, times a real number.
 template <class T>
 inline void scale(T& re, T& im, T weight) {
-  times(T{1}, T{0}, re, im, re, im);
-  times(re, im, weight, T{0}, re, im);
+  times<false>(T{1}, T{0}, re, im, re, im);
+  times<false>(re, im, weight, T{0}, re, im);
 }
 
-template <class T>
+template <class T, bool kOnce>
 class DiscreteFourier final : public Kernel {
  public:
   explicit DiscreteFourier(const Step& step)
@@ -231,19 +236,19 @@ class DiscreteFourier final : public Kernel {
     for (int64_t i = 0; i < count; ++i) {
       const T weight = window == nullptr ? T{1} : window[i];
       if (parts_ == 2) {
-        times(x.re[i], x.im[i], weight, T{0}, x.re[i], x.im[i]);
+        times<false>(x.re[i], x.im[i], weight, T{0}, x.re[i], x.im[i]);
       } else {
         x.re[i] = x.re[i] * weight;
         x.im[i] = T{0} * weight;
       }
       const T re = i < length_ ? chirp_re_[i] : T{0}, im = i < length_ ? chirp_im_[i] : T{0};
-      times(x.re[i], x.im[i], re, im, x.re[i], x.im[i]);
+      times<kOnce>(re, im, x.re[i], x.im[i], x.re[i], x.im[i]);
     }
     for (int64_t i = count; i < whole; ++i) x.re[i] = x.im[i] = T{0};
     for (int64_t i = 0; i < whole; ++i) scale(x.re[i], x.im[i], T{1});
     halves_.run(x, false, to);
     for (int64_t i = 0; i < whole; ++i) {
-      times(to.re[i], to.im[i], around_re_[i], around_im_[i], to.re[i], to.im[i]);
+      times<kOnce>(around_re_[i], around_im_[i], to.re[i], to.im[i], to.re[i], to.im[i]);
       scale(to.re[i], to.im[i], T{1});
     }
     halves_.run(to, true, x);
@@ -251,7 +256,7 @@ class DiscreteFourier final : public Kernel {
     const T factor = inverse_ ? static_cast<T>(1.0f / static_cast<float>(length_)) : T{1};
     for (int64_t i = 0; i < length_; ++i) {
       const int64_t back = i == 0 ? 0 : whole - i;
-      times(x.re[back], x.im[back], chirp_re_[i], chirp_im_[i], to.re[i], to.im[i]);
+      times<kOnce>(x.re[back], x.im[back], chirp_re_[i], chirp_im_[i], to.re[i], to.im[i]);
       to.re[i] *= factor, to.im[i] *= factor;
     }
     return to;
@@ -269,14 +274,21 @@ class DiscreteFourier final : public Kernel {
 
   int64_t length_, count_, windows_, step_;
   bool inverse_, mirrored_, by_chirp_, windowed_ = false;
-  Halves<T> halves_;
+  Halves<T, kOnce> halves_;
   int64_t outer_ = 1, inner_ = 1, known_ = 1, known_here_ = 1, parts_ = 1, kept_ = 2;
   std::vector<T> chirp_re_, chirp_im_, around_re_, around_im_;
 };
 
+template <bool kOnce>
+std::unique_ptr<Kernel> make_once(const Step& step) {
+  if (step.input(0).type == Type::f64) return std::make_unique<DiscreteFourier<double, kOnce>>(step);
+  return std::make_unique<DiscreteFourier<float, kOnce>>(step);
+}
+
 std::unique_ptr<Kernel> make_discrete_fourier(const Step& step, const CoreSet&) {
-  if (step.input(0).type == Type::f64) return std::make_unique<DiscreteFourier<double>>(step);
-  return std::make_unique<DiscreteFourier<float>>(step);
+  const std::string& rule = step.rule("multiply_add");
+  require(rule == "rounded_twice" || rule == "rounded_once", "no native rule for this slot");
+  return rule == "rounded_once" ? make_once<true>(step) : make_once<false>(step);
 }
 
 BITTRUE_OPERATOR(discrete_fourier, make_discrete_fourier)

@@ -70,11 +70,16 @@ CHANGES = (
     *(
         Change(stem, _ONCE)
         for stem in (
-            *("affine_grid", "crop_and_resize", "deformable_conv", "determinant", "grid_sample", "inverse"),
+            *("crop_and_resize", "deformable_conv", "grid_sample"),
             *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest", "causal_conv"),
-            *("mix_streams", "reduce_streams", "root_mean_square"),
+            *("mix_streams", "reduce_streams", "root_mean_square", "discrete_fourier"),
         )
     ),
+    *(
+        Change(stem, {"elimination": ("tiles_of_4_rounded_twice", "tiles_of_8_rounded_once")}, inputs=("f32",))
+        for stem in ("determinant", "inverse")
+    ),
+    Change("affine_grid", {"multiply_add": ("rounded_twice", "rounded_once_but_pairs")}),
     Change("resize_linear", {**_ONCE, "weighted": ("binary32_weights_in_order", "binary32_fused_weights_in_order")}),
     Change("resize_linear", _ONCE),
     Change("rotary_embedding", {"rotation": ("binary32_fused_vectors", "binary32_fused_fours")}),
@@ -121,18 +126,12 @@ CHANGES = (
 _OTHER_KERNELS = "processors with i8mm, SME or without dot products have other kernels"
 _TINY = "blocks whose largest number is below 2^-121 become other integers"
 _WHOLE = ("rows_are_whole_blocks", 32)
-_OF_PLANES = ("last_size_below", 0, 4)
 _N_BITS = "f32 u8 f32|- - - f32 {} -> f32"
 
 
 def _apart(rows: tuple[Row, ...]) -> Iterator[Row]:
-    """Experts with Gelu take the hyperbolic tangent of the C library, which is compiled with joined products there; of
-    grids, those of planes have an order that is known.
-    """
+    """Experts with Gelu take the hyperbolic tangent of the C library, which is compiled with joined products there."""
     for row in rows:
-        if row.operator == "affine_grid":
-            plane = {"multiply_add": "rounded_once_but_pairs"}
-            yield replace(row, rules=plane, when=(*row.when, _OF_PLANES), evidence=RUN, limit="", inexact=False)
         gated = ("experts_gate_by_blocks",) in row.when
         if row.operator == "mixture_of_experts" and not row.inexact and not gated:
             limit = "on aarch64 1 of 40 models gave another last bit: the C library's hyperbolic tangent"

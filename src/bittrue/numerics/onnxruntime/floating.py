@@ -75,6 +75,10 @@ EXACT: tuple[Row, ...] = (
 )
 
 _PRODUCTS = {"multiply_add": "rounded_twice"}
+_TILES = {"elimination": "tiles_of_4_rounded_twice"}
+_CACHE = (
+    "on x86-64 blocks of more than 168 rows (120 of f64) follow the size of the first-level cache, which is 48 KiB here"
+)
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
 _NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _POLYNOMIALS, _SINGLE = {"real_function": "binary32_fused_polynomials"}, {"real_function": "binary32_single_operations"}
@@ -296,28 +300,9 @@ ROWS: tuple[Row, ...] = (
         requires=(("version_at_most", 16),),
         limit=_NAN,
     ),
-    Row("determinant", _ONE, _PRODUCTS, _RUN, when=(("last_size_below", 0, 17),)),
-    Row(
-        "determinant",
-        _ONE,
-        _PRODUCTS,
-        "run",
-        limit="matrices of more than 16 rows: the runtime eliminates in blocks, whose order is not reproduced",
-        inexact=True,
-    ),
-    *(
-        Row("inverse", ("T -> T",), _PRODUCTS, _RUN, where=kinds, when=(("last_size_below", 0, limit),), limit=_NAN)
-        for kinds, limit in ((("f16", "f32"), 12), (("f64",), 14))
-    ),
-    Row(
-        "inverse",
-        ("T -> T",),
-        _PRODUCTS,
-        "run",
-        where=("f16", "f32", "f64"),
-        limit="matrices of 12 rows or more (14 of f64): in what order products are added up is not reproduced",
-        inexact=True,
-    ),
+    Row("determinant", _ONE, _TILES, _RUN),
+    Row("inverse", ("f16 -> f16",), _TILES, _RUN, limit=_NAN),
+    Row("inverse", ("T -> T",), _TILES, _RUN, where=("f32", "f64"), limit=f"{_NAN}; {_CACHE}"),
     Row(
         "local_response_normalization",
         _ONE,

@@ -136,7 +136,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "discrete_fourier",
         ("T s32|s64|- s64|- T|- s32|s64 -> T", "T s32|s64|- s64|- -> T"),
-        {},
+        _PRODUCTS,
         "run: random models, every bit; docs/facts/onnxruntime.md 5.14",
         where=("f32", "f64"),
         limit="infinities and NaN: C++ mends products of complex numbers that have them; sines and cosines of binary64"

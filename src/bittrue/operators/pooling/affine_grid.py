@@ -2,7 +2,7 @@
 
 Inputs: matrices [N, 2, 3] or [N, 3, 4], and the size of the images [N, C, (D,) H, W]. With `align_corners`, -1 and 1
 are the centres of the outer pixels, else their outer edges. Slot `multiply_add`; of three products the last two are
-added up first, but the first two of binary64 numbers.
+added up first, but the first two of binary64 numbers, or where pairs of products are rounded each.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         for row in range(len(sizes)):
             factors = [(matrices[:, row, k][whole], place) for k, place in enumerate(places)]
-            if len(factors) == 3 and out.dtype != np.float64:
+            if len(factors) == 3 and out.dtype != np.float64 and not rule.pairs_apart:
                 inner = rule.pair(*factors[1], *factors[2])
                 total = rule.apply(*factors[0], inner)
             else:

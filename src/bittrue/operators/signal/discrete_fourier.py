@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import spectra
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 
@@ -116,7 +117,8 @@ def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
         parts = [np.moveaxis(x[..., part], step["axis"], -1) for part in range(x.shape[-1])]
     if step["inverse"] and step["onesided"]:
         parts = [_mirrored(part, length, sign) for part, sign in zip(parts, (1, -1), strict=True)]
-    found = spectra.transform((parts[0], parts[-1]), length, window, inverse=step["inverse"], real=real)
+    add = multiply_add.RULES[step.rules["multiply_add"]].pair
+    found = spectra.transform((parts[0], parts[-1]), length, window, inverse=step["inverse"], real=real, add=add)
     kept = found[:1] if step["inverse"] and step["onesided"] else found
     result = np.stack([part[..., : step["count"]] for part in kept], -1)
     return [np.ascontiguousarray(result if step["windows"] else np.moveaxis(result, -2, step["axis"]))]
@@ -134,4 +136,11 @@ def _mirrored(part: np.ndarray, length: int, sign: int) -> np.ndarray:
     return out
 
 
-OPERATOR = Operator("discrete_fourier", (), infer, lower, reference, "Fourier transforms of a signal or of its windows")
+OPERATOR = Operator(
+    "discrete_fourier",
+    ("multiply_add",),
+    infer,
+    lower,
+    reference,
+    "Fourier transforms of a signal or of its windows",
+)
