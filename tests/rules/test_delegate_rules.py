@@ -146,9 +146,18 @@ def test_rows_by_their_range(row: list[float]) -> None:
 
 
 def test_quantize_asymmetric_rules_are_told_apart() -> None:
-    """`quantize_asymmetric`: a row of zeros, and a tie."""
-    answers = {name: int(rule(F32([[0, 0]]))[2][0]) for name, rule in quantize_rows.ASYMMETRIC.items()}
+    """`quantize_asymmetric`: a row of zeros, and a number just below one half, to which one half is added or not."""
+    row = F32([[0.49999997, 0, 0, 0, 0, 0, 0, 255]])
+    rules = quantize_rows.ASYMMETRIC
+    answers = {name: (int(rule(F32([[0, 0]]))[2][0]), int(rule(row)[0][0, 0])) for name, rule in rules.items()}
     assert len(set(answers.values())) == len(answers)
+
+
+def test_quantize_symmetric_rules_are_told_apart() -> None:
+    """`quantize_symmetric`: the same number."""
+    row = F32([[0.49999997, 0, 0, 0, 0, 0, 0, 127]])
+    answers = {name: int(rule(row)[0][0, 0]) for name, rule in quantize_rows.SYMMETRIC.items()}
+    assert answers == {"binary32_range_over_127_by_eights": 1, "binary32_range_over_127_away": 0}
 
 
 def test_rows_are_told_apart() -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
-from bittrue.rules import align, compare, divide, plain_range, product, rescale
+from bittrue.rules import align, compare, divide, plain_range, product, rescale, rules
 
 RESCALE = "q31_two_step_up_away"
 s32 = st.integers(-(2**31), 2**31 - 1)
@@ -243,3 +243,11 @@ def test_nan_bits() -> None:
         found = plain_range.with_first_nan(first - second, first, second)
     # Signalling NaNs become quiet, infinity minus infinity gives the default NaN, the first of two NaNs stays.
     assert [hex(v) for v in found.view(np.uint32)] == ["0x7fc00001", "0xffc12345", "0xffc00000", "0xffc00002"]
+
+
+def test_conversions_beyond_32_bits_are_told_apart() -> None:
+    """`beyond_32_bits`: 2^31, and what lies below -2^31."""
+    numbers = np.array([2.0**31, -(2.0**40), 2.0**31 - 1, np.inf])
+    answers = {name: rule(numbers).tolist() for name, rule in rules("beyond_32_bits").items()}  # type: ignore[operator]
+    low, high = -(2**31), 2**31 - 1
+    assert answers == {"lowest": [low, low, high, low], "limited": [high, low, high, high]}

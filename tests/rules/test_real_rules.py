@@ -103,6 +103,9 @@ def test_rows_with_an_infinite_inverse() -> None:
     assert q.tolist() == [127, -127, -127, 127, -127, 127, -127, -127, -127, -127, -127]
     (q,), _, (zero_point,) = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](row[None])
     assert (q[8:] - zero_point).tolist() == [127 - zero_point, -128 - zero_point, -zero_point]
+    # On aarch64 NaN becomes 0, and infinities are limited.
+    (q,), _, _ = quantize_rows.SYMMETRIC["binary32_range_over_127_away"](row[None])
+    assert q.tolist() == [127, -127, 0, 127, 0, 127, -127, 0, 127, -127, 0]
 
 
 @given(seed=seeds, depth=st.integers(1, 50))
@@ -120,6 +123,28 @@ def test_byte_products_are_told_apart(seed: int, depth: int) -> None:
             assert added[m, n] == sum(wrong)
     sixteen = np.full((1, 16), -128)
     assert byte_products.RULES["low_end_negated_by_sixteens"](sixteen, sixteen.astype(np.int8)) is not None
+
+
+@given(seed=seeds, depth=st.integers(1, 70))
+def test_pairs_of_byte_products_wrap(seed: int, depth: int) -> None:
+    """Rules of `byte_products`: sums of products of elements i and i + 8 of every sixteen wrap to 16 bits."""
+    rng = np.random.default_rng(seed)
+    x, w = (
+        rng.choice([-128, -127, 5], (2, depth), p=(0.6, 0.2, 0.2)),
+        rng.choice([-128, -127, 127], (3, depth), p=(0.6, 0.2, 0.2)),
+    )
+    found = byte_products.RULES["pairs_wrap_by_sixteens"](x, w.astype(np.int8))
+    added = np.zeros((2, 3), np.int64) if found is None else found
+    for m in range(2):
+        for n in range(3):
+            expected = sum(
+                a * b
+                for a, b in zip(x[m, depth - depth % 16 :].tolist(), w[n, depth - depth % 16 :].tolist(), strict=True)
+            )
+            for first in range(0, depth - depth % 16, 16):
+                for i in range(first, first + 8):
+                    expected += exact.wrap_s16(int(x[m, i] * w[n, i] + x[m, i + 8] * w[n, i + 8]))
+            assert int(x[m] @ w[n]) + added[m, n] == expected
 
 
 @given(

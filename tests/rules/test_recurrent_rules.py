@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from bittrue.arithmetic import exact
-from bittrue.rules import rules
+from bittrue.rules import row_product, rules
 
 
 def add(a: float, b: float) -> float:
@@ -19,6 +20,10 @@ def add(a: float, b: float) -> float:
 
 def times(a: float, b: float) -> float:
     return exact.nearest_binary(Fraction(a) * Fraction(b))
+
+
+def times_and_add(a: float, b: float, c: float) -> float:
+    return exact.nearest_binary(Fraction(a) * Fraction(b) + Fraction(c))
 
 
 def over(a: float, b: float) -> float:
@@ -56,7 +61,34 @@ def dot_by_halves(row: list[float], x: list[float], start: float, alone: bool) -
     return add(start, total)
 
 
-@pytest.mark.parametrize("rows", [1, 3])
+def in_pairs(lanes: list[float]) -> float:
+    return add(add(lanes[0], lanes[1]), add(lanes[2], lanes[3]))
+
+
+def dot_in_pairs(row: list[float], x: list[float], start: float) -> float:
+    lanes, whole = [0.0] * 4, len(x) // 4 * 4
+    for i in range(whole):
+        lanes[i % 4] = times_and_add(row[i], x[i], lanes[i % 4])
+    total = add(start, in_pairs(lanes))
+    for i in range(whole, len(x)):
+        total = times_and_add(row[i], x[i], total)
+    return total
+
+
+def dot_or_in_order(row: list[float], x: list[float], start: float, rows: int) -> float:
+    count, lanes = len(x), [0.0] * 4
+    if rows < 4 or count < 4:
+        for a, b in zip(row, x, strict=True):
+            lanes[0] = times_and_add(a, b, lanes[0])
+        return add(start, lanes[0])
+    for i in range(count):
+        # What is left of fours fills the last lanes.
+        lane = i % 4 if i < count // 4 * 4 else i % 4 + 4 - count % 4
+        lanes[lane] = times_and_add(row[i], x[i], lanes[lane])
+    return add(start, in_pairs(lanes))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5])
 def test_dot_products_follow_their_order(rows: int) -> None:
     rng = np.random.default_rng(1)
     for count in [*range(1, 12), 15, 16, 17, 20, 24, 28, 31, 32, 33, 35, 47, 64, 69]:
@@ -68,29 +100,39 @@ def test_dot_products_follow_their_order(rows: int) -> None:
             for b in range(2):
                 for r in range(rows):
                     row, vector, first = matrix[r].tolist(), x[b].tolist(), float(start[b, r])
-                    if name == "binary32_lanes_4_in_order":
-                        expected = dot_in_order(row, vector, first)
-                    else:
-                        expected = dot_by_halves(row, vector, first, rows == 1)
+                    expected = {
+                        "binary32_lanes_4_in_order": lambda *of: dot_in_order(*of),
+                        "binary32_lanes_4_by_halves": lambda *of: dot_by_halves(*of, rows == 1),
+                        "binary32_fused_lanes_4_in_pairs": lambda *of: dot_in_pairs(*of),
+                        "binary32_fused_lanes_4_or_in_order": lambda *of: dot_or_in_order(*of, rows),
+                    }[name](row, vector, first)
                     assert found[b, r] == expected, (name, count, b, r)
 
 
 def test_dot_rules_are_told_apart() -> None:
-    matrix, x = np.float32([[2**24, 1, 1, 1, 1]] * 2), np.ones(5, np.float32)
-    answers = [float(rule(matrix, x, 0.0)[0]) for rule in rules("dot").values()]  # type: ignore[operator]
+    rng = np.random.default_rng(3)
+    matrix, x = rng.standard_normal((4, 23)).astype(np.float32), rng.standard_normal(23).astype(np.float32)
+    answers = [rule(matrix, x, 0.0).tobytes() for rule in rules("dot").values()]  # type: ignore[operator]
     assert len(set(answers)) == len(answers)
 
 
-def vector_logistic(x: float) -> float:
+def times_then_add(a: float, b: float, c: float) -> float:
+    return add(times(a, b), c)
+
+
+Joined = Callable[[float, float, float], float]
+
+
+def vector_logistic(x: float, joined: Joined) -> float:
     if x < -104:
         return 0.0
     half = times(min(x, f32(16.6355324)), 0.5)
-    m = float(math.floor(add(times(half, f32(1.44269504088896341)), 0.5)))
-    r = add(times(m, f32(2.12194440e-4)), add(times(m, -0.693359375), half))
+    m = float(math.floor(joined(half, f32(1.44269504088896341), 0.5)))
+    r = joined(m, f32(2.12194440e-4), joined(m, -0.693359375, half))
     r2 = times(r, r)
     p2, p3, p4, p5 = (f32(c) for c in (0.4999914169, 0.1666687727, 4.18986678e-2, 8.33471306e-3))
-    even, odd = add(times(r2, p4), p2), add(times(r2, p5), p3)
-    p = add(times(r2, add(times(r, odd), even)), add(r, 1.0))
+    even, odd = joined(r2, p4, p2), joined(r2, p5, p3)
+    p = joined(r2, joined(r, odd, even), add(r, 1.0))
     e = p * 2.0**m
     e = times(e, e)
     return over(e, add(1.0, e))
@@ -101,15 +143,16 @@ def scalar_logistic(x: float) -> float:
     return over(e, add(1.0, e))
 
 
-def tanh(x: float) -> float:
-    x = max(min(x, f32(7.90738964)), -f32(7.90738964))
+def tanh(x: float, joined: Joined) -> float:
+    most = f32(8.01773357 if joined is times_and_add else 7.90738964)
+    x = max(min(x, most), -most)
     x2 = times(x, x)
     p = q = 0.0
     for c in (1.394553628e-8, 2.10273356e-5, 3.520756727e-3, 0.13402161):
-        p = add(times(p, x2), f32(c))
+        p = joined(p, x2, f32(c))
     for c in (8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 0.467354834, 1.0):
-        q = add(times(q, x2), f32(c))
-    return over(add(times(times(x2, x), p), x), q)
+        q = joined(q, x2, f32(c))
+    return over(joined(times(x2, x), p, x), q)
 
 
 ARGUMENTS = np.float32(
@@ -117,17 +160,87 @@ ARGUMENTS = np.float32(
 )
 
 
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("start", range(4))
-def test_activations_follow_their_steps(start: int) -> None:
-    rule: Any = rules("activation")["binary32_rational_lanes_4"]
+def test_activations_follow_their_steps(start: int, fused: bool) -> None:
+    rule: Any = rules("activation")[f"binary32{'_fused' * fused}_rational_lanes_4"]
+    joined = times_and_add if fused else times_then_add
     for count in (1, 2, 5, ARGUMENTS.size):
         x = ARGUMENTS[:count]
         boundaries = [i for i in range(count) if (start + i) % 4 == 0 and i + 4 <= count]
         inside = {i + lane for i in boundaries for lane in range(4)}
         found = rule.logistic(x, start)
-        expected = [vector_logistic(float(v)) if i in inside else scalar_logistic(float(v)) for i, v in enumerate(x)]
+        expected = [
+            vector_logistic(float(v), joined) if i in inside else scalar_logistic(float(v)) for i, v in enumerate(x)
+        ]
         assert found.tolist() == expected
-        assert rule.tanh(x).tolist() == [tanh(float(v)) for v in x]
+        assert rule.tanh(x).tolist() == [tanh(float(v), joined) for v in x]
+
+
+def test_activations_are_told_apart() -> None:
+    """`activation`: numbers whose logistic function and hyperbolic tangent the joined forms have one unit off."""
+    x = np.float32([0.84375] * 4)
+    answers = {
+        name: (rule.logistic(x, 0).tobytes(), rule.tanh(x).tobytes()) for name, rule in rules("activation").items()
+    }  # type: ignore[attr-defined]
+    assert len(set(answers.values())) == len(answers)
+
+
+def test_row_products_are_told_apart() -> None:
+    """`row_product`: a scaled sum that is rounded before it is added, or with it; by fours of rows always before."""
+    rng = np.random.default_rng(11)
+    weights, start = rng.integers(-127, 128, (2, 16)).astype(np.int8), rng.standard_normal((4, 2)).astype(np.float32)
+    x = rng.standard_normal((4, 16)).astype(np.float32)
+    answers = {}
+    for name, rule in rules("row_product").items():
+        made: Any = row_product.Weights(rule, weights, 0.013)  # type: ignore[arg-type]
+        one_by_one = [made.add(start[b : b + 1], rule.quantize(x[b : b + 1], True)) for b in range(4)]  # type: ignore[attr-defined]
+        answers[name] = np.concatenate(one_by_one).tobytes()
+    assert len(set(answers.values())) == len(answers)
+    fused: Any = rules("row_product")["s8_fused_binary32_scale"]
+    q = fused.quantize(x, True)
+    sums = q.q @ weights.T.astype(np.int64) - q.zero_point[:, None] * weights.sum(axis=1, dtype=np.int64)
+    scales = (q.scale * np.float32(0.013))[:, None]
+    made = row_product.Weights(fused, weights, 0.013)
+    for rows, joined in ((slice(0, 1), times_and_add), (slice(0, 4), times_then_add)):
+        part = row_product.QuantizedRows(q.q[rows], q.scale[rows], q.zero_point[rows])
+        expected = [
+            [joined(float(np.float32(s)), float(scale[0]), float(b)) for s, b in zip(*pair, strict=True)]
+            for *pair, scale in zip(sums[rows], start[rows], scales[rows], strict=True)
+        ]
+        # Two rows of weights of 16 columns meet one row, then four, of which there may not be more.
+        assert made.add(start[rows], part).tolist() == expected or len(part.q) > len(weights)
+
+
+@pytest.mark.parametrize("count", [1, 5, 15, 16, 17, 32, 45])
+def test_gate_normalizations_follow_their_steps(count: int) -> None:
+    """`gate_normalization`: sums in order, or in 16 lanes and with joined squares."""
+    x = np.random.default_rng(count).standard_normal((2, count)).astype(np.float32)
+
+    def total(values: list[float], squared: bool, lanes: bool) -> float:
+        joined = times_and_add if lanes else times_then_add
+        step = (lambda v, c: joined(v, v, c)) if squared else add
+        whole, result = count // 16 * 16 if lanes else 0, 0.0
+        if lanes:
+            sums = [0.0] * 16
+            for i in range(whole):
+                sums[i % 16] = step(values[i], sums[i % 16])
+            result = in_pairs([add(add(sums[12 + i], sums[4 + i]), add(sums[8 + i], sums[i])) for i in range(4)])
+        for value in values[whole:]:
+            result = step(value, result)
+        return result
+
+    answers = {}
+    for name, rule in rules("gate_normalization").items():
+        lanes = name == "binary32_fused_16_lanes"
+        answers[name] = rule(x)  # type: ignore[operator]
+        for row, found in zip(x.tolist(), answers[name].tolist(), strict=True):
+            mean = over(total(row, False, lanes), float(count))
+            centred = [add(v, -mean) for v in row]
+            root = f32(math.sqrt(add(over(total(centred, True, lanes), float(count)), f32(1e-8))))
+            assert found == [times(v, over(1.0, root)) for v in centred]
+    if count > 16:
+        assert len({found.tobytes() for found in answers.values()}) == len(answers)
 
 
 def quantized(row: list[float], asymmetric: bool) -> tuple[list[int], float, int]:

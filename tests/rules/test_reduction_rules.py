@@ -48,7 +48,11 @@ CASES: dict[str, dict[str, list[float]]] = {
         "q31_exponent_plus_7_two_step_up_away": [114, 57, -7],
         "q31_exponent_plus_7_one_step_up": [114, 57, -6],
         "q31_times_128_two_step_up_away": [115, 57, -6],
-        "binary32_divide": [0.8944272398948669, 0.44721361994743347, -0.049560703337192535],
+        # And the first of a row whose squares are rounded, or not.
+        "binary32_divide": [0.8944272398948669, 0.44721361994743347, -0.049560703337192535, 0.3827533721923828],
+        "binary32_divide_by_eights_then_fused": [
+            *(0.8944272398948669, 0.44721361994743347, -0.049560703337192535, 0.3827534019947052)
+        ],
     },
     # Three equal values, in units of 2^-15 (a third is 10922.67) or of about two thirds.
     "softmax": {
@@ -182,7 +186,7 @@ def interpolated(name: str, pixels: list[int], out: int, half_pixel: bool = Fals
 
 
 def result(slot: str, name: str) -> list[float]:
-    real = name in ("binary32_divide", "binary32_reciprocal")
+    real = name.startswith("binary32_divide") or name == "binary32_reciprocal"
     if slot == "average":
         return average.RULES[name](np.array([-3, 5], F32 if real else np.int64), np.array([2, 3])).tolist()
     if slot == "mean":
@@ -200,7 +204,8 @@ def result(slot: str, name: str) -> list[float]:
     if slot == "normalize":
         short, long = (np.array([row], F32 if real else np.int64) for row in ([18, 9], [-105] + [150] * 199))
         rule_of = normalize.RULES[name]
-        return [*rule_of(short)[0].tolist(), rule_of(long)[0, 0].item()]
+        third = rule_of(F32([[17 / 7, 17 / 3, 1.5]]))[0, :1].tolist() if real else []
+        return [*rule_of(short)[0].tolist(), rule_of(long)[0, 0].item(), *third]
     if slot == "softmax":
         # Beyond 2^23 half a unit cannot be added in binary32 without rounding.
         length = (3,) if softmax.RULES[name].counted else ()

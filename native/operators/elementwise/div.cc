@@ -90,9 +90,13 @@ T floor_quotient(T a, T b) {
 template <class Stored, class T>
 std::unique_ptr<Kernel> make_floor_quotient(const Step& step) {
   const int flip = flip_of(step.input(0).type);
-  return make_checked_zip<Stored, Stored>(step, [flip](Stored first, Stored second, bool* defined) {
+  const bool limited = sizeof(T) == 4 && step.rule("beyond_32_bits") == "limited";
+  require(sizeof(T) < 4 || limited || step.rule("beyond_32_bits") == "lowest", "no native rule for this slot");
+  return make_checked_zip<Stored, Stored>(step, [flip, limited](Stored first, Stored second, bool* defined) {
     const int64_t a = int64_t{first} - flip, b = int64_t{second} - flip;
-    // The one quotient that does not fit wraps in 32 bits.
+    // The one quotient that does not fit in 32 bits.
+    if (limited && b == -1 && a == std::numeric_limits<T>::min())
+      return static_cast<Stored>(std::numeric_limits<T>::max());
     if (b == 0 || (sizeof(T) < 4 && a == std::numeric_limits<T>::min() && b == -1)) {
       *defined = false;
       return Stored{0};

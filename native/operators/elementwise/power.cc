@@ -189,7 +189,7 @@ std::unique_ptr<Kernel> make_integer_power(const Step& step, bool one_exponent) 
 }
 
 std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
-  // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
+  // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes what the rule says.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
   const Type type = step.input(0).type;
   if ((type == Type::f32 || type == Type::f64) && step.output().type == type) {
@@ -203,10 +203,13 @@ std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet& cores) {
   }
   if (type != Type::s32) return nullptr;
   require_one(step, one_exponent);
-  return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {
+  const bool limited = step.rule("beyond_32_bits") == "limited";
+  require(limited || step.rule("beyond_32_bits") == "lowest", "no native rule for this slot");
+  return make_checked_zip<int32_t, int32_t>(step, [=](int32_t base, int32_t exponent, bool* defined) {
     if (exponent < 0) *defined = false;
     if (one_exponent && exponent > 0) return static_cast<int32_t>(by_squaring(static_cast<uint32_t>(base), exponent));
-    return arithmetic::truncate_to_s32(by_squaring(static_cast<double>(base), exponent));
+    const double found = by_squaring(static_cast<double>(base), exponent);
+    return limited && found > 0x1p31 - 1 ? std::numeric_limits<int32_t>::max() : arithmetic::truncate_to_s32(found);
   });
 }
 

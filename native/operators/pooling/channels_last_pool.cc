@@ -464,6 +464,7 @@ static std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
     return nullptr;
   }
+  require(step.rules.count("sum_of_products") == 0, "no native rule for sums");
   return std::make_unique<AverageReal<true>>(step);
 }
 

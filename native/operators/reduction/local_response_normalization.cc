@@ -24,6 +24,8 @@ class LocalResponseNormalization final : public Kernel {
     depth_ = in.shape[3];
     rows_ = depth_ > 0 ? in.elements / depth_ : 0;
     radius_ = std::min(depth_, step.integer("radius", -(int64_t{1} << 31), int64_t{1} << 31));
+    joined_ = step.rule("sum_of_products") == "binary32_eights_then_fused";
+    require(joined_ || step.rule("sum_of_products") == "binary32_in_order", "no native rule for this slot");
   }
 
   void run(const Run& run) const override {
@@ -33,11 +35,13 @@ class LocalResponseNormalization final : public Kernel {
       auto* out = reinterpret_cast<float*>(run.outputs[0]) + row * depth_;
       for (int64_t c = 0; c < depth_; ++c) {
         float total = 0;
-        const int64_t last = std::min(depth_, c + radius_);
-        for (int64_t i = std::max<int64_t>(0, c - radius_); i < last; ++i) {
+        const int64_t first = std::max<int64_t>(0, c - radius_), last = std::min(depth_, c + radius_);
+        const int64_t whole = joined_ ? first + std::max<int64_t>(0, last - first) / 8 * 8 : last;
+        for (int64_t i = first; i < whole; ++i) {
           const float square = x[i] * x[i];
           total = total + square;
         }
+        for (int64_t i = whole; i < last; ++i) total = std::fma(x[i], x[i], total);
         const double scaled = alpha_ * total;  // exact
         const float result = x[c] * static_cast<float>(std::pow(bias_ + scaled, -beta_));
         // The reference knows the bits of NaN.
@@ -51,6 +55,7 @@ class LocalResponseNormalization final : public Kernel {
  private:
   double bias_, alpha_, beta_;
   int64_t depth_ = 0, rows_ = 0, radius_ = 0;
+  bool joined_ = false;  // squares that fill no eight are joined with their sum
 };
 
 // binary32_lanes: channels first, sums of a moving window. Sums that are not positive and finite are left to the reference.

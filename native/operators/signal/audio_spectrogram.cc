@@ -23,6 +23,7 @@ class Spectrogram final : public Kernel {
         x.type == Type::f32 && out.type == Type::f32 && x.dense() && out.dense() && x.rank() == 2 && out.rank() == 3,
         "no native kernel for these types");
     require((length_ & (length_ - 1)) == 0, "lengths are powers of two");
+    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     const Array& weights = step.array("weights");
     require(weights.type == Type::f64 && weights.count <= length_, "the weights have another form");
     for (int64_t i = 0; i < weights.count; ++i) weights_.push_back(weights.real(i));

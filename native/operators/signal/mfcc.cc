@@ -27,6 +27,7 @@ class Cepstra final : public Kernel {
                 coefficients_ <= kMostCosines && cosines.count == coefficients_ * channels_,
             "the shapes do not fit");
     require(0 <= low_ && low_ < high_, "the limits enclose nothing");
+    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     cosines_.resize(static_cast<size_t>(cosines.count));
     // By channel: what a channel adds to all coefficients lies side by side.
     for (int64_t i = 0; i < cosines.count; ++i) {

@@ -23,6 +23,7 @@ class RealMatrices final : public Kernel {
     given_height_ = x.shape[x.rank() - 2], given_width_ = x.shape[x.rank() - 1];
     for (int i = 0; i + 2 < x.rank(); ++i) matrices_ *= x.shape[i];
     require(height_ * width_ <= kMostNumbers, "the matrices are very large");
+    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     require(out.elements == matrices_ * height_ * (width_ / 2 + 1), "the shapes do not fit");
     together_ =
         std::clamp<int64_t>((kTaskMostBytes / 8) / (height_ * (width_ + 2)), 1, std::max<int64_t>(1, matrices_));

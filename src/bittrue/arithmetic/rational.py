@@ -30,11 +30,12 @@ _EXP_2, _EXP_3 = _f32(0.49999141693115234375), _f32(0.16666877269744873046875)
 _EXP_4, _EXP_5 = _f32(4.1898667812347412109375e-2), _f32(8.33471305668354034423828125e-3)
 
 _TANH_LARGEST = _f32(7.90738964080810547)  # from here on the quotient is 1
+_FUSED_TANH_LARGEST = _f32(8.01773357391357421875)  # the same of fused operations
 _TANH_ODD = tuple(_f32(c) for c in (1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1))
 _TANH_EVEN = tuple(_f32(c) for c in (8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1.0))
 
 
-def logistic(x: npt.ArrayLike) -> F32:
+def logistic(x: npt.ArrayLike, fused: bool = False) -> F32:
     """e^x / (1 + e^x) with e^x = (2^m P(r))^2, m = floor(x / (2 ln 2) + 1/2), r = x / 2 - m ln 2, P of degree 5.
 
     x is limited to 16.6355324 from above; below -104 the result is 0. NaN stays NaN. No ties beyond those of the single
@@ -42,40 +43,43 @@ def logistic(x: npt.ArrayLike) -> F32:
 
     >>> logistic([0.0, -200.0, 20.0, 1.0]).tolist()
     [0.5, 0.0, 1.0, 0.7310585379600525]
+    >>> [logistic([0.84375], fused).tolist() for fused in (False, True)]
+    [[0.6992543935775757], [0.6992544531822205]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
+    add = _joiner(fused)
     with np.errstate(all="ignore"):
         half = np.where(x > _LOGISTIC_LARGEST, _LOGISTIC_LARGEST, x) * _f32(0.5)
         half = np.where(x < _LOGISTIC_SMALLEST, _f32(0), half)
-        m = np.floor(half * _LOG2_E + _f32(0.5))
-        r = m * _LN2_LOW + (m * _LN2_HIGH + half)
+        m = np.floor(add(half, _LOG2_E, _f32(0.5)))
+        r = add(m, _LN2_LOW, add(m, _LN2_HIGH, half))
         r2 = r * r
-        even, odd = r2 * _EXP_4 + _EXP_2, r2 * _EXP_5 + _EXP_3
-        p = r2 * (r * odd + even) + (r + _f32(1))
+        even, odd = add(r2, _EXP_4, _EXP_2), add(r2, _EXP_5, _EXP_3)
+        p = add(r2, add(r, odd, even), r + _f32(1))
         # 2^m is normal, and so is the product.
         e = p * np.ldexp(_f32(1), np.where(np.isnan(m), 0, m).astype(np.int32))
         e = e * e
         return np.where(x < _LOGISTIC_SMALLEST, _f32(0), e / (_f32(1) + e))
 
 
-def tanh(x: npt.ArrayLike) -> F32:
-    """(x^3 P(x^2) + x) / Q(x^2) of degrees 9 and 8, x limited to +-7.9073896. NaN stays NaN, -0 stays -0.
+def tanh(x: npt.ArrayLike, fused: bool = False) -> F32:
+    """(x^3 P(x^2) + x) / Q(x^2) of degrees 9 and 8, x limited to +-7.9073896, fused to +-8.0177336. NaN stays NaN, -0
+    stays -0.
 
     Source: a linear algebra library's hyperbolic tangent, read; verified by running.
 
     >>> tanh([0.0, 1.0, -1.0, 100.0]).tolist()
     [0.0, 0.7615941762924194, -0.7615941762924194, 1.0]
+    >>> [tanh([0.375], fused).tolist() for fused in (False, True)]
+    [[0.35835739970207214], [0.35835736989974976]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
-        x = np.where(x > _TANH_LARGEST, _TANH_LARGEST, np.where(x < -_TANH_LARGEST, -_TANH_LARGEST, x))
+        largest = _FUSED_TANH_LARGEST if fused else _TANH_LARGEST
+        x = np.where(x > largest, largest, np.where(x < -largest, -largest, x))
         x2 = x * x
-        p, q = np.full_like(x2, _TANH_ODD[0]), np.full_like(x2, _TANH_EVEN[0])
-        for c in _TANH_ODD[1:]:
-            p = p * x2 + c
-        for c in _TANH_EVEN[1:]:
-            q = q * x2 + c
-        return (x2 * x * p + x) / q
+        p, q = _polynomial(x2, _TANH_ODD, fused), _polynomial(x2, _TANH_EVEN, fused)
+        return np.asarray(_joiner(fused)(x2 * x, p, x) / q)
 
 
 EVERY_BIT = np.full(1, 0xFFFFFFFF, np.uint32).view(np.float32)
@@ -160,27 +164,40 @@ def exp(x: npt.ArrayLike, fused: bool = False) -> F32:
         return np.where(limited >= _EXP_LARGEST, _f32(np.inf), powers)
 
 
-def erfc(x: npt.ArrayLike, exponential: Callable[[F32], F32]) -> F32:
+def _divided_one(x: F32) -> F32:
+    return np.asarray(_f32(1) / x)
+
+
+def erfc(
+    x: npt.ArrayLike,
+    exponential: Callable[[F32], F32],
+    fused: bool = False,
+    reciprocal: Callable[[F32], F32] = _divided_one,
+) -> F32:
     """1 + x S(x^2) up to |x| = 1, beyond that e^(-x^2) P(1 / x^2) / (x Q(1 / x^2)), plus 2 for negative x.
 
     x is limited to +-11; `exponential` gives e^(-h) of the rounded square h, whose rounding error l enters as
-    e^(-h) - e^(-h) l. Source: a linear algebra library's complementary error function, read; verified by running.
+    e^(-h) - e^(-h) l; `reciprocal` gives 1 / x^2. Source: a linear algebra library's complementary error function,
+    read; verified by running.
 
     >>> erfc([0.0, 0.5, -2.0, 20.0], exp).tolist()
     [1.0, 0.4795001149177551, 1.9953222274780273, 0.0]
+    >>> [erfc([0.9375], exp, fused).tolist() for fused in (False, True)]
+    [[0.18489760160446167], [0.18489757180213928]]
     """
+    add = _joiner(fused)
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
         x = np.where(x > 11, _f32(11), np.where(x < -11, _f32(-11), x))
         square = x * x
-        small = x * _polynomial(square, _ERFC_CENTRE) + _f32(1)
+        small = add(x, _polynomial(square, _ERFC_CENTRE, fused), _f32(1))
         wide = x.astype(np.float64)
         error = (wide * wide - square).astype(np.float32)
         power = exponential(-square)
-        power = power - power * error
-        inverse = _f32(1) / square
-        quotient = _polynomial(inverse, _ERFC_TOP) / (x * _polynomial(inverse, _ERFC_BOTTOM))
-        large = power * quotient + np.where(x < 0, _f32(2), _f32(0))
+        power = fused_multiply_add(-power, error, power) if fused else power - power * error
+        inverse = reciprocal(square)
+        quotient = _polynomial(inverse, _ERFC_TOP, fused) / (x * _polynomial(inverse, _ERFC_BOTTOM, fused))
+        large = add(power, quotient, np.where(x < 0, _f32(2), _f32(0)))
         return np.where(square > 1, large, small)
 
 

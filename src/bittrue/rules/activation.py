@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -23,11 +24,11 @@ def scalar_logistic(x: np.ndarray) -> np.ndarray:
         return np.asarray(e / (_f32(1) + e))
 
 
-def logistic_lanes_4(x: np.ndarray, start: int) -> np.ndarray:
+def logistic_lanes_4(x: np.ndarray, start: int, fused: bool = False) -> np.ndarray:
     """Logistic of a vector whose first element stands `start` elements behind a boundary of four.
 
     Elements before the first boundary, and those after the last one, are computed one at a time, the rest in vectors of
-    four, with another approximation of the exponential.
+    four, with another approximation of the exponential, `fused` or not.
 
     >>> logistic_lanes_4(np.float32([1] * 5), 3)[:2].tolist()
     [0.7310585975646973, 0.7310585379600525]
@@ -35,7 +36,7 @@ def logistic_lanes_4(x: np.ndarray, start: int) -> np.ndarray:
     head = min(-start % 4, x.size)
     tail = head + (x.size - head) // 4 * 4
     out = np.empty(x.shape, np.float32)
-    out[head:tail] = rational.logistic(x[head:tail])
+    out[head:tail] = rational.logistic(x[head:tail], fused)
     for part in (slice(0, head), slice(tail, x.size)):
         out[part] = scalar_logistic(x[part])
     return out
@@ -57,6 +58,12 @@ RULES: dict[str, ActivationRule] = {
         rational.tanh,
         "logistic by a squared polynomial in fours, by the C library's exponential at the ends; rational tanh",
         "a linear algebra library's functions for x86-64, read; verified by running",
+    ),
+    "binary32_fused_rational_lanes_4": ActivationRule(
+        partial(logistic_lanes_4, fused=True),
+        partial(rational.tanh, fused=True),
+        "the same functions with one rounding of each product and its sum, but for the C library's exponential",
+        "the same library for aarch64, its machine code; verified by running",
     ),
 }
 

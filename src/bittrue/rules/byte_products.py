@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arithmetic import row_quantize
+
 ByteRule = Callable[[np.ndarray, np.ndarray], "np.ndarray | None"]
 
 
@@ -40,4 +42,8 @@ def low_end_negated_by_sixteens(rows: np.ndarray, weights: np.ndarray) -> np.nda
     return np.asarray(256 * (below @ lowest.T.astype(np.float64))).astype(np.int64)
 
 
-RULES: dict[str, ByteRule] = {"exact": exact, "low_end_negated_by_sixteens": low_end_negated_by_sixteens}
+RULES: dict[str, ByteRule] = {
+    "exact": exact,
+    "low_end_negated_by_sixteens": low_end_negated_by_sixteens,
+    "pairs_wrap_by_sixteens": row_quantize.wrapped_pairs,
+}

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import fixed_point, transcendental
-from . import rescale
+from . import rescale, sum_of_products
 
 NormalizeRule = Callable[[np.ndarray], np.ndarray]
 
+_EIGHTS = sum_of_products.RULES["binary32_eights_then_fused"]
 # Lengths below this do not scale a row up, so that a row of zeros stays zero.
 _EPSILON = np.float32(1e-6)
 
@@ -74,9 +75,24 @@ def binary32_divide(rows: np.ndarray) -> np.ndarray:
         return rows / np.where(length < _EPSILON, _EPSILON, length)
 
 
+def binary32_divide_by_eights_then_fused(rows: np.ndarray) -> np.ndarray:
+    """As binary32_divide with squares that are rounded where they fill whole eights, and joined with their sum behind.
+
+    Source: the runtime's reference kernel for aarch64, its machine code; verified by running.
+
+    >>> row = np.float32([[17 / 7, 17 / 3, 1.5]])
+    >>> [RULES[f"binary32_divide{end}"](row)[0, 0].tolist() for end in ("", "_by_eights_then_fused")]
+    [0.3827533721923828, 0.3827534019947052]
+    """
+    with np.errstate(all="ignore"):
+        length = np.sqrt(sum_of_products.add_up(_EIGHTS, rows, rows))[..., None]
+        return rows / np.where(length < _EPSILON, _EPSILON, length)
+
+
 RULES: dict[str, NormalizeRule] = {
     "q31_exponent_plus_7_two_step_up_away": q31_exponent_plus_7_two_step_up_away,
     "q31_exponent_plus_7_one_step_up": q31_exponent_plus_7_one_step_up,
     "q31_times_128_two_step_up_away": q31_times_128_two_step_up_away,
     "binary32_divide": binary32_divide,
+    "binary32_divide_by_eights_then_fused": binary32_divide_by_eights_then_fused,
 }

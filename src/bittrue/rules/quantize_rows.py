@@ -41,9 +41,13 @@ def binary32_range_even(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
         return np.clip(rounded + zero_points[:, None], -128, 127), f32(1) / steps, zero_points
 
 
-SYMMETRIC: dict[str, QuantizeRowsRule] = {"binary32_range_over_127_by_eights": row_quantize.symmetric}
+SYMMETRIC: dict[str, QuantizeRowsRule] = {
+    "binary32_range_over_127_by_eights": row_quantize.symmetric,
+    "binary32_range_over_127_away": row_quantize.symmetric_away,
+}
 ASYMMETRIC: dict[str, QuantizeRowsRule] = {
     "binary32_range_over_255_by_eights": row_quantize.asymmetric,
+    "binary32_range_over_255_away": row_quantize.asymmetric_away,
     "binary32_range_even": binary32_range_even,
 }
 

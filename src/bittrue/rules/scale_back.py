@@ -78,3 +78,5 @@ RULES: dict[str, ScaleBackRule] = {
 }
 # Rules that take what the result is added to, as it is part of their last rounding.
 WITH_START = frozenset({"binary32_rows_then_fused", "binary32_product_then_fused"})
+# Rules with which products with nothing but zeros are skipped.
+SKIPS_ZEROS = frozenset(RULES) - {"binary32_rows_then_fused"}

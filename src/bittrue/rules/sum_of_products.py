@@ -76,6 +76,20 @@ def binary32_fused(total: np.ndarray, first: np.ndarray, second: np.ndarray, roo
     total[...] = floats.fused_multiply_add(first, second, total)
 
 
+def add_up(rule: SumRule, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Sums of products along the last axis, from +0 on.
+
+    >>> add_up(RULES["binary32_in_order"], np.float32([[2, 3]]), np.float32([[5, 7]])).tolist()
+    [31.0]
+    """
+    first, second = np.broadcast_arrays(first, second)
+    total = np.zeros(first.shape[:-1], np.float32)
+    room, depth = np.empty_like(total), first.shape[-1]
+    for k in range(depth):
+        rule.term(k, depth)(total, first[..., k], second[..., k], room)
+    return total
+
+
 def add_matrix(rule: SumRule, total: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     """total[m, n] += a[m, k] * b[k, n] for k = 0, 1, ..., in place, one term after the other.
 

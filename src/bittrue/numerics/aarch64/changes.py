@@ -23,6 +23,7 @@ class Change:
         inputs, outputs: types of a row's first operand and result; all when empty.
         when: conditions that a row must have.
         keeps: conditions under which a row stays what it is on x86-64.
+        ways: conditions under which other rules than these take some of their slots, and which.
         limit: how often the results are other ones all the same, beside the row's own limit; None: that one is not
             true here, and there is no other.
         odd: whether the limit is about operands that no quantizer writes, and all else is exact.
@@ -34,6 +35,7 @@ class Change:
     outputs: tuple[str, ...] = ()
     when: tuple[tuple[object, ...], ...] = ()
     keeps: tuple[tuple[object, ...], ...] = ()
+    ways: tuple[tuple[tuple[tuple[object, ...], ...], Mapping[str, str]], ...] = ()
     limit: str | None = ""
     odd: bool = False
 
@@ -53,9 +55,15 @@ class Change:
         after = {slot: rule for slot, (_, rule) in self.rules.items()}
         rules = {slot: rule for slot, rule in {**row.rules, **after}.items() if rule is not None}
         limit = "" if self.limit is None else ". ".join(filter(None, (self.limit, row.limit)))
-        yield replace(
-            row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit and not self.odd)
-        )
+        for conditions, others in (*self.ways, ((), {})):
+            yield replace(
+                row,
+                rules={**rules, **others},
+                when=(*row.when, *conditions),
+                evidence=RUN,
+                limit=limit,
+                inexact=row.inexact or bool(self.limit and not self.odd),
+            )
 
 
 def changed(

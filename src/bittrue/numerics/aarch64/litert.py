@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...records import replace
 from ..litert import LITERT
-from ..litert.convolution import PLANES
+from ..litert.convolution import CUBES, DEPTHWISE, PLANES
 from .changes import Change, changed
 
 LIMITED = tuple(
@@ -26,21 +26,92 @@ _INTERPOLATED = tuple(
 )
 _ONE_ROUNDING = {"sum_of_products": ("binary32_in_order", "binary32_fused_in_order")}
 _EIGHTS = {"sum_of_products": ("binary32_in_order", "binary32_eights_then_fused")}
+_JOINED = {"multiply_add": ("rounded_twice", "rounded_once")}
+_AWAY = {
+    "quantize_symmetric": ("binary32_range_over_127_by_eights", "binary32_range_over_127_away"),
+    "quantize_asymmetric": ("binary32_range_over_255_by_eights", "binary32_range_over_255_away"),
+}
+_BYTES = {**_AWAY, "byte_products": ("low_end_negated_by_sixteens", "exact")}
+_ACTIVATION = {"activation": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")}
+_BASIC = {"dot": ("binary32_lanes_4_by_halves", "binary32_fused_lanes_4_or_in_order"), **_ACTIVATION}
+_CELL = {**_BASIC, **_JOINED, "gate_normalization": ("binary32_in_order", "binary32_fused_16_lanes")}
+_VECTOR = {"dot": ("binary32_lanes_4_in_order", "binary32_fused_lanes_4_in_pairs"), **_ACTIVATION}
+_ROWS = {"row_product": ("s8_vectors_binary32_scale", "s8_fused_binary32_scale")}
+
+
+def _by(way: str) -> tuple[tuple[object, ...], ...]:
+    return (("hybrid_product_is", way),)
+
+
+# What all kernels share.
+SHARED = (
+    *(Change("lstm", rules) for rules in ({**_CELL, **_ROWS}, _CELL, _BASIC)),
+    *(Change(stem, {**_VECTOR, **rows}) for stem in ("rnn", "svdf") for rows in (_ROWS, {})),
+    # A product of several rows is rounded once.
+    Change(
+        "lstm",
+        {"rescale": ("q31_two_step_up_up", "q31_one_step_up_shift_wraps")},
+        ("u8",),
+        keeps=(("one_long_row", 2, 8),),
+    ),
+    Change(
+        "fully_connected",
+        {
+            **_AWAY,
+            "byte_products": ("low_end_negated_by_sixteens", "pairs_wrap_by_sixteens"),
+            "row_sums": ("s16_lanes_of_eight", "exact"),
+            "scale_back": ("binary32_product_of_scales", "binary32_product_then_fused"),
+        },
+        ways=(
+            (_by("fours"), {"byte_products": "exact", "scale_back": "binary32_product_of_scales"}),
+            (_by("matrix"), {"byte_products": "exact"}),
+        ),
+    ),
+    Change("gelu", {"real_gelu": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")}),
+    *(Change(stem, _JOINED) for stem in ("fake_quant", "rfft2d", "audio_spectrogram", "mfcc")),
+    Change("conv_transpose", {"quantize_asymmetric": _AWAY["quantize_asymmetric"], **_JOINED}),
+)
 FUSED = (
-    Change("conv", _ONE_ROUNDING, when=PLANES, limit="on aarch64 2 of 11 models with such a node gave other bits"),
+    *(Change("conv", _EIGHTS, when=when) for when in (PLANES, CUBES)),
     *(Change(stem, _ONE_ROUNDING) for stem in ("conv", "conv_transpose")),
-    Change("fully_connected", _EIGHTS),
+    *(Change(stem, _EIGHTS) for stem in ("fully_connected", "local_response_normalization")),
+    Change(
+        "matmul",
+        {"sum_of_products": (None, "binary32_eights_then_fused"), "quantize_symmetric": (None, None)},
+        ("f32",),
+    ),
+    Change("lp_pool", {"sum_of_products": (None, "binary32_eights_then_fused")}),
+    Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")}),
+    Change("conv", _BYTES, when=PLANES),
+    Change("conv", {"quantize_asymmetric": _AWAY["quantize_asymmetric"]}, when=DEPTHWISE),
 )
 _TABLE = (
     "on aarch64 the table has other entries: in 2 of 2 models of all inputs 128 and 6,482 of 65,536 results differ, "
     "the first of them by one"
 )
-CHANGES = (*LIMITED, *_INTERPOLATED, Change("gelu", inputs=("s16",), limit=_TABLE))
+_TRUTHS = (
+    "on aarch64 truth values are stored as 0 and 1: of bytes that are neither the lowest bit counts, but for an operand"
+    " that does not change within a row and the first element of a reduction over all axes, which count when they are"
+    " not 0; here the bytes are combined as on x86-64"
+)
+_BEYOND = (
+    "on aarch64 results beyond 32 bits, as only scales make them whose quotient is far above 1, are limited; here they "
+    "become the lowest number as on x86-64"
+)
+CHANGES = (
+    *LIMITED,
+    *_INTERPOLATED,
+    Change("gelu", inputs=("s16",), limit=_TABLE),
+    *(Change(stem, {"beyond_32_bits": ("lowest", "limited")}) for stem in ("div", "power")),
+    *(Change(stem, inputs=("bool",), limit=_TRUTHS, odd=True) for stem in ("bitwise_and", "bitwise_or", "bitwise_not")),
+    *(Change(stem, inputs=("bool",), limit=_TRUTHS, odd=True) for stem in ("reduce_max", "reduce_min")),
+    Change("fully_connected", {"rescale": ("binary64_multiply_away",) * 2}, limit=_BEYOND, odd=True),
+)
 
 LITERT_AARCH64 = replace(
     LITERT,
     name="litert@aarch64",
     reproduces="ai-edge-litert 2.3.0, OpResolverType.BUILTIN_REF, aarch64",
     verified="the aarch64 wheel under qemu-user (Cortex-A76): the conformance suite and recorded random models",
-    rows=changed(LITERT, (*CHANGES, *FUSED)),
+    rows=changed(LITERT, (*CHANGES, *SHARED, *FUSED)),
 )

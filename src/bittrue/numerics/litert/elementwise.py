@@ -178,7 +178,7 @@ ROWS: tuple[Row, ...] = (
         for stem in ("greater", "greater_equal", "less", "less_equal")
     ),
     *(Row(stem, ("bf16 bf16 -> bool",), _RAW, "run", requires=(_RANK,)) for stem in ("greater", "less")),
-    Row("div", ("s32 s32 -> s32",), {}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,)),
+    Row("div", ("s32 s32 -> s32",), {"beyond_32_bits": "lowest"}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,)),
     Row(
         "div",
         ("T T -> T",),
@@ -224,7 +224,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "power",
         ("s32 s32 -> s32",),
-        {},
+        {"beyond_32_bits": "lowest"},
         "run",
         requires=(_RANK,),
         limit="a single exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",

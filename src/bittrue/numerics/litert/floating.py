@@ -60,7 +60,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "local_response_normalization",
         ("f32 -> f32",),
-        {},
+        {"sum_of_products": "binary32_in_order"},
         "run",
         limit="the power is the machine's binary64 pow, whose last bit shows in one of 10^8 binary32 results",
     ),
@@ -75,7 +75,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "conv_transpose",
         ("f32 s8 f32|- - - - - - - s32 -> f32",),
-        {slot: _HYBRID[slot] for slot in ("quantize_asymmetric", "plain_range")},
+        {**{slot: _HYBRID[slot] for slot in ("quantize_asymmetric", "plain_range")}, "multiply_add": "rounded_twice"},
         "run",
         limit=_NOT_FINITE,
     ),

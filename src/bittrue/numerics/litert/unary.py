@@ -159,7 +159,7 @@ ROWS: tuple[Row, ...] = (
     Row("abs", ("T -> T",), {}, "run", ("s32", "f32")),
     Row("neg", ("T -> T",), {}, "run; docs/facts/litert.md 2.3", ("s8", "s16", "s32", "s64", "f32", "f16", "bf16")),
     Row("sign", ("T -> T",), {}, "run", ("f32", "f64", "s32")),
-    Row("fake_quant", ("f32 -> f32",), {}, "run"),
+    Row("fake_quant", ("f32 -> f32",), {"multiply_add": "rounded_twice"}, "run"),
     Row(
         "fake_quant",
         ("* -> *",),
@@ -168,9 +168,9 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("bitcast", (f"{_MOVED} -> {_MOVED}",), {}, "run"),
     *(Row(stem, ("c64 -> f32",), {}, "run") for stem in ("complex_part", "abs")),
-    Row("rfft2d", ("f32 s32 -> c64",), {}, "run", limit=_BINARY64),
-    Row("audio_spectrogram", ("f32 -> f32",), {}, "run", limit=_BINARY64),
-    Row("mfcc", ("f32 s32 -> f32",), {}, "run", limit=_BINARY64),
+    Row("rfft2d", ("f32 s32 -> c64",), {"multiply_add": "rounded_twice"}, "run", limit=_BINARY64),
+    Row("audio_spectrogram", ("f32 -> f32",), {"multiply_add": "rounded_twice"}, "run", limit=_BINARY64),
+    Row("mfcc", ("f32 s32 -> f32",), {"multiply_add": "rounded_twice"}, "run", limit=_BINARY64),
     Row("round_to_integer", ("T -> T",), {}, "run", ("f32", "f16", "bf16"), when=(ROUNDED_DOWN,)),
     Row("fill", ("T -> T",), {}, "run", ("s32", "s64", "f32"), when=(("attribute_is", "like", True),)),
 )

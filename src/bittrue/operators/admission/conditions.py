@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from ...rules import accumulate, scale_form
+from ...rules import accumulate, row_product, scale_form
 from ..core import granularity
 from ..core.base import Call, Operand
 from ..core.lanes import broadcast_runs
@@ -151,6 +151,18 @@ def multiplies_one_vector(call: Call, rows: int, depth: int) -> bool:
     """One pixel or row of results, of at least `rows` filters (the weights' first axis) with `depth` taps or more."""
     filters, *taps = call.input(1).shape
     return filters >= rows and prod(taps) >= depth and prod(call.output.shape) == filters
+
+
+def one_long_row(call: Call, position: int, least: int) -> bool:
+    """The output at `position` is one row of at least `least` elements."""
+    *rows, length = call.outputs[position].shape
+    return prod(rows) == 1 and length >= least
+
+
+def hybrid_product_is(call: Call, *ways: str) -> bool:
+    """Rows of activations, quantized while running, meet their weights in one of these ways."""
+    rows, columns = call.input(1).shape
+    return row_product.way_of_product(prod(call.output.shape) // max(1, rows), rows, columns) in ways
 
 
 def every_output_its_group(call: Call) -> bool:
@@ -616,6 +628,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "filters_of_one_pixel": filters_of_one_pixel,
     "first_zero_point_is_zero": first_zero_point_is_zero,
     "halves_of_halves": halves_of_halves,
+    "hybrid_product_is": hybrid_product_is,
     "input_per_axis": input_per_axis,
     "indices_for_every_axis": indices_for_every_axis,
     "input_rank": input_rank,
@@ -625,6 +638,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "layer_weights_scaled": layer_weights_scaled,
     "not_broadcast": not_broadcast,
     "not_empty": not_empty,
+    "one_long_row": one_long_row,
     "one_scale": one_scale,
     "one_tap": one_tap,
     "output_is_empty": output_is_empty,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import RunError
-from ...rules import divide, plain_range, store
+from ...rules import beyond_32_bits, divide, plain_range, store
 from ..core.accumulator import fused_range
 from ..core.base import Call, Lowered, Operator, Step, broadcast_shape
 from ..core.elementwise import blockwise
@@ -76,7 +76,7 @@ def _floor_of_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _floored(step: Step, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Toward minus infinity, exact for up to 32 bits.
 
-    The one quotient that does not fit, minimum / -1, wraps to the minimum in 32 bits.
+    The one quotient that does not fit, minimum / -1, becomes what the rule makes of it in 32 bits.
 
     In 8 and 16 bits it stops the run: the kernels convert from binary64, which gives the minimum in some of their
     loops and the maximum in others.
@@ -89,7 +89,9 @@ def _floored(step: Step, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if first.dtype.itemsize < 4:
             refuse_overflow(step, lowest, a, b)
-        return np.floor_divide(a, b)
+            return np.floor_divide(a, b)
+        beyond = beyond_32_bits.RULES[step.rules["beyond_32_bits"]](np.float64(-float(lowest)))
+        return np.where((a == lowest) & (b == -1), beyond, np.floor_divide(a, b))
 
     return blockwise(block, [first, second], first.dtype)
 
@@ -141,7 +143,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "div",
-    ("divide", "store", "activation_range", "plain_range", "real_divide"),
+    ("divide", "store", "activation_range", "plain_range", "real_divide", "beyond_32_bits"),
     broadcast_shape,
     lower,
     reference,

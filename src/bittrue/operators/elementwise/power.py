@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...arithmetic import fixed_point, floats
+from ...arithmetic import fixed_point
 from ...errors import RunError
-from ...rules import power
+from ...rules import beyond_32_bits, power
 from ..core.base import Call, Lowered, Operator, Step, broadcast_shape
 from ..core.elementwise import blockwise
 
@@ -34,19 +34,20 @@ def _by_squaring(
 
 
 def _of_integers(step: Step, base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Powers outside 32 bits become -2^31 (a conversion from binary64), or wrap when there is one exponent >= 1.
+    """Powers outside 32 bits become what the rule makes of binary64 numbers, or wrap when there is one exponent >= 1.
 
     In binary64 every power below 2^53 is exact, and no larger one comes back below it: no math library is needed.
     """
     if (exponent < 0).any():
         raise RunError("BT-POW-EXPONENT", "an integer cannot be raised to a negative power", place=step.place)
+    convert = beyond_32_bits.RULES[step.rules["beyond_32_bits"]]
     wraps = step["one_exponent"] and bool((exponent > 0).all())
 
     def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if wraps:
             return _by_squaring(a, b, lambda x, y: fixed_point.wrap_s32(x * y))
         with np.errstate(over="ignore", invalid="ignore"):
-            return floats.truncate_to_s32(_by_squaring(a.astype(np.float64), b, np.multiply))
+            return convert(_by_squaring(a.astype(np.float64), b, np.multiply))
 
     return blockwise(block, [base, exponent], base.dtype)
 
@@ -64,5 +65,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "power", ("power",), broadcast_shape, lower, reference, "first to the power of second", elementwise=2
+    "power",
+    ("power", "beyond_32_bits"),
+    broadcast_shape,
+    lower,
+    reference,
+    "first to the power of second",
+    elementwise=2,
 )

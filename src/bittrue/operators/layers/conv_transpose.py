@@ -87,7 +87,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "conv_transpose",
-    (*SLOTS, "shift_count", "rescale_tail", "lanes", "activation_range", *REAL_SLOTS, "quantize_asymmetric"),
+    (
+        *SLOTS,
+        "shift_count",
+        "rescale_tail",
+        "lanes",
+        "activation_range",
+        *REAL_SLOTS,
+        "quantize_asymmetric",
+        "multiply_add",
+    ),
     infer,
     lower,
     reference,

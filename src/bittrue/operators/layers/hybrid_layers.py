@@ -170,7 +170,7 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     start = np.zeros(len(weights), np.float32) if bias is None else bias.reshape(-1)
-    if not x.any() and step.rules["scale_back"] not in scale_back.WITH_START:
+    if not x.any() and step.rules["scale_back"] in scale_back.SKIPS_ZEROS:
         clamp = plain_range.CLAMPS[step.rules["plain_range"]]
         only_bias = np.broadcast_to(start, step["output_shape"])
         return [clamp(only_bias, step["low"], step["high"])]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...graph import Attribute
 from ...records import replace
-from ...rules import plain_range, sum_of_products
+from ...rules import multiply_add, plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.roles import turned
 from . import hybrid_layers
@@ -66,13 +66,12 @@ def lower_hybrid(call: Call) -> Lowered:
     )
 
 
-def _add_scaled(
-    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
-) -> None:
-    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the image), channel by channel, in place."""
+def _add_scaled(step: Step, total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32) -> None:
+    """total += f32(f32(q * w) * scale of the filter) * scale of the image, channel by channel, in place."""
+    add, scales = multiply_add.RULES[step.rules["multiply_add"]].apply, step.arrays["weight_scales"]
     with np.errstate(all="ignore"):
         for k in range(len(filters)):
-            total += (pixels[:, k, None] * filters[k]).astype(np.float32) * scales * scale
+            total[...] = add((pixels[:, k, None] * filters[k]).astype(np.float32) * scales, scale, total)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -106,7 +105,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 part = np.ascontiguousarray(result[to])
                 sums = part.reshape(-1, channels)
                 if hybrid:
-                    _add_scaled(sums, rows, filters.astype(np.int32), scale, step.arrays["weight_scales"])
+                    _add_scaled(step, sums, rows, filters.astype(np.int32), scale)
                 else:
                     sum_of_products.add_matrix(rule, sums, rows[:, first::chains], filters[first::chains])
                 result[to] = part

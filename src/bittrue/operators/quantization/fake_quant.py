@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arithmetic import floats
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 
@@ -32,15 +33,24 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """round_away((clamp(x) - low) * (1 / scale)) * scale + low; NaN becomes the lower end."""
+    add = multiply_add.RULES[step.rules["multiply_add"]].apply
     low, high, scale = (np.float32(step[name]) for name in ("low", "high", "scale"))
 
     def one(x: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             raised = np.where(low < x, x, low)
             clamped = np.where(raised < high, raised, high)
-            return floats.round_away((clamped - low) * (np.float32(1) / scale)) * scale + low
+            return add(floats.round_away((clamped - low) * (np.float32(1) / scale)), scale, low)
 
     return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
 
 
-OPERATOR = Operator("fake_quant", (), same_shape, lower, reference, "real numbers on a grid with a zero", elementwise=1)
+OPERATOR = Operator(
+    "fake_quant",
+    ("multiply_add",),
+    same_shape,
+    lower,
+    reference,
+    "real numbers on a grid with a zero",
+    elementwise=1,
+)

@@ -57,7 +57,7 @@ OPERATOR = Operator(
     "lstm",
     (
         *("accumulate", "scale_form", "rescale", "store", "gate", "layer_norm"),
-        *("dot", "row_product", "activation", "real_product", "recurrence"),
+        *("dot", "row_product", "activation", "multiply_add", "gate_normalization", "real_product", "recurrence"),
         *("dynamic_range", "quotient", "to_integer", "scale_back"),
     ),
     infer,

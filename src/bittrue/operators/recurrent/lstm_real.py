@@ -6,9 +6,10 @@ Then i, f, o = logistic(g), j = activation(g), and
     c' = clip(f * c + j * i)      h' = o * activation(c'), with a projection clip(bias + projection h')
 
 Without the input gate's weights, i = 1 - f. The output gate's peephole sees c'. Every operation is one binary32
-operation, in the order written; the slot `dot` orders the sums of products with real weights. With 8-bit weights (slot
-`row_product`), x, h and what is projected are quantized row by row at every step. Products with vectors of zeros are
-skipped. A recurrent weight vector is a diagonal matrix.
+operation, in the order written, but for products that the rule of `multiply_add` joins with what they are added to
+(diagonals, peepholes, j * i); the slot `dot` orders the sums of products with real weights, `gate_normalization` those
+of a normalized gate. With 8-bit weights (slot `row_product`), x, h and what is projected are quantized row by row at
+every step. Products with vectors of zeros are skipped. A recurrent weight vector is a diagonal matrix.
 
 Where a gate stands in memory decides which of its elements the logistic function computes in vectors, so the steps of a
 layer that is not time major, one batch after the other, differ from those of one that is.
@@ -17,11 +18,12 @@ layer that is not time major, one batch after the other, differ from those of on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from ...graph import Attribute
-from ...rules import activation, dot, row_product
+from ...rules import activation, dot, gate_normalization, multiply_add, row_product
 from ..core.base import Call, Lowered, Step
 from ..core.stopping import check_stop
 from .lstm_layout import (
@@ -99,6 +101,8 @@ class Cell:
         self.inputs = inputs
         self.dot = dot.RULES[step.rules["dot"]]
         self.activation = activation.RULES[step.rules["activation"]]
+        self.add = multiply_add.RULES[step.rules["multiply_add"]].apply
+        self.normalized = gate_normalization.RULES[step.rules["gate_normalization"]]
         self.with_input = inputs[INPUT_WEIGHTS] is not None
         recurrent = [inputs[RECURRENT_WEIGHTS + gate] for gate in range(4)]
         self.with_matrix = any(matrix is not None and matrix.ndim == 2 for matrix in recurrent)
@@ -106,12 +110,13 @@ class Cell:
         self.hybrid = f"scale_{INPUT_WEIGHTS + 3}" in step.arrays
         if self.hybrid:
             self.rule = row_product.RULES[step.rules["row_product"]]
+        self.zero = partial(is_zero, by_fours=not self.hybrid or self.rule.nan_is_zero)
 
     def quantize(self, x: np.ndarray, what: str) -> np.ndarray | row_product.QuantizedRows | None:
         """What `product` takes of x: rows, quantized where weights are; None for a vector of zeros."""
         if not self.hybrid:
             return x
-        if is_zero(x):
+        if self.zero(x):
             return None
         return quantize_rows(self.step, self.rule, x, self.step["asymmetric"], what)
 
@@ -142,14 +147,14 @@ class Cell:
         recurrent = self.inputs[RECURRENT_WEIGHTS + offset]
         if rows is not None and recurrent is not None:
             if recurrent.ndim == 1:
-                value = value + recurrent * h
+                value = self.add(recurrent, h, value)
             else:
                 value = self.product(RECURRENT_WEIGHTS + offset, rows, value)  # type: ignore[arg-type]
         peephole = self.inputs[PEEPHOLES[name]] if name in PEEPHOLES else None
         if peephole is not None:
-            value = value + self.step.arrays.get(f"peephole_{PEEPHOLES[name]}", peephole) * c
+            value = self.add(self.step.arrays.get(f"peephole_{PEEPHOLES[name]}", peephole), c, value)
         if norm is not None:
-            value = _normalized(value) * norm + bias
+            value = self.normalized(value) * norm + bias
         return value
 
     def gate(self, name: str, value: np.ndarray, start: int) -> np.ndarray:
@@ -165,17 +170,17 @@ class Cell:
         sources: list[tuple[int, object]] = [
             (first, self.quantize(source, what))
             for first, source, what in ((INPUT_WEIGHTS, x, "the input"), (AUXILIARY, extra, "the auxiliary input"))
-            if source is not None and not is_zero(source)
+            if source is not None and not self.zero(source)
         ]
         if self.hybrid and not self.with_matrix:
             # Diagonals take real numbers, but are skipped for zeros like matrices.
-            rows: object = None if is_zero(h) else h
+            rows: object = None if self.zero(h) else h
         else:
             rows = self.quantize(h, "the output state")
         take = self.gate("input", self.open("input", sources, h, rows, c), start["input"]) if self.with_input else None
         forget = self.gate("forget", self.open("forget", sources, h, rows, c), start["forget"])
         update = activate(step, self.open("cell", sources, h, rows, c))
-        c = forget * c + update * (_f32(1) - forget if take is None else take)
+        c = self.add(update, _f32(1) - forget if take is None else take, forget * c)
         c = _clip(c, step["cell_clip"])
         output = self.gate("output", self.open("output", sources, h, rows, c), start["output"])
         h = output * activate(step, c)
@@ -190,20 +195,6 @@ class Cell:
 
 def _at(inputs: Sequence[np.ndarray | None], position: int) -> np.ndarray | None:
     return inputs[position] if position < len(inputs) else None
-
-
-def _normalized(x: np.ndarray) -> np.ndarray:
-    """(x - mean) / sqrt(variance + 1e-8) along the last axis; sums from the first element to the last."""
-    count = _f32(x.shape[-1])
-    total = np.zeros(len(x), _f32)
-    for column in x.T:
-        total = total + column
-    centred = x - (total / count)[:, None]
-    squares = np.zeros(len(x), _f32)
-    for column in centred.T:
-        squares = squares + column * column
-    inverse = _f32(1) / np.sqrt(squares / count + _f32(1e-8))
-    return centred * inverse[:, None]
 
 
 def _starts(with_input: bool, cells: int, room: int, first: int) -> dict[str, int]:

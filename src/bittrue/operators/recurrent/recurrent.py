@@ -51,12 +51,16 @@ def as_s8(weights: np.ndarray) -> np.ndarray:
     return np.asarray(weights).view(np.int8)
 
 
-def is_zero(x: np.ndarray) -> bool:
-    """Whether kernels count x as all zeros: vectors of four compare |x| > 0, which NaN is not; the rest x != 0.
+def is_zero(x: np.ndarray, by_fours: bool = True) -> bool:
+    """Whether kernels count x as all zeros: vectors of four compare |x| > 0, which NaN is not; the rest, and without
+    `by_fours` all, x != 0.
 
-    >>> is_zero(np.float32([np.nan, 0, 0, -0.0])), is_zero(np.float32([np.nan]))
-    (True, False)
+    >>> x = np.float32([np.nan, 0, 0, -0.0])
+    >>> is_zero(x), is_zero(x, False), is_zero(x[:1])
+    (True, False, False)
     """
+    if not by_fours:
+        return not x.any()
     flat = x.reshape(-1)
     head = flat.size // 4 * 4
     return not (np.abs(flat[:head]) > 0).any() and not (flat[head:] != 0).any()

@@ -136,9 +136,9 @@ class _Cell:
         scale = self.step.arrays.get(f"scale_{position}")
         if scale is None:
             return dot.RULES[self.step.rules["dot"]](matrix, x, total)  # type: ignore[arg-type]
-        if is_zero(x):
-            return total
         rule = row_product.RULES[self.step.rules["row_product"]]
+        if is_zero(x, rule.nan_is_zero):
+            return total
         if position not in self.weights:
             self.weights[position] = row_product.Weights(rule, as_s8(matrix), float(scale[0]))  # type: ignore[arg-type]
         return self.weights[position].add(total, quantize_rows(self.step, rule, x, self.step["asymmetric"], what))

@@ -133,12 +133,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     else:
         time, fresh = step.arrays["time"], start
         rule = row_product.RULES[step.rules["row_product"]]
-        if not is_zero(x):
+        if not is_zero(x, rule.nan_is_zero):
             rows = quantize_rows(step, rule, x, step["asymmetric"], "the input")
             fresh = row_product.Weights(rule, as_s8(weights), float(step.arrays["scale"][0])).add(start, rows)
     memory = _remember(state, fresh, time.shape[1])
     with np.errstate(all="ignore"):
-        each = dots.sums(memory * time, product)
+        each = np.empty(memory.shape[:2], np.float32)
+        for f in range(len(time)):
+            each[:, f] = product(time[f : f + 1], memory[:, f])[:, 0]
         y = dots.sums(_by_unit(each, step["rank"]), product)
         if bias is not None:
             y = y + bias

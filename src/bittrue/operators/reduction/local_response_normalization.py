@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...rules import real_normalization
+from ...rules import real_normalization, sum_of_products
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 # Elements worked on at a time.
@@ -81,10 +81,11 @@ def _across(step: Step, x: np.ndarray) -> np.ndarray:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Squares of channels c - radius to c + radius - 1 are added in order in binary32; the power is binary64's."""
+    """Squares of channels c - radius to c + radius - 1 are added in binary32 by the rule; the power is binary64's."""
     if "real_normalization" in step.rules:
         return [_across(step, inputs[0])]
     x, radius = inputs[0], step["radius"]
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     depth = x.shape[3]
     rows = x.reshape(-1, depth)
     bias, alpha, beta = step["bias"], step["alpha"], step["beta"]
@@ -94,11 +95,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         for first in range(0, len(rows), count):
             block = rows[first : first + count]
-            squares = block * block
             total = np.zeros_like(block)
-            for d in range(max(-radius, 1 - depth), min(radius, depth)):
-                low, high = max(0, -d), min(depth, depth - d)
-                total[:, low:high] += squares[:, low + d : high + d]
+            for c in range(depth):
+                near = block[:, max(0, c - radius) : max(0, c + radius)]
+                total[:, c] = sum_of_products.add_up(rule, near, near)
             base = bias + alpha * total.astype(np.float64)
             out[first : first + count] = block * power(base).astype(np.float64).astype(np.float32)
     return [out.reshape(x.shape)]
@@ -106,7 +106,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "local_response_normalization",
-    ("real_normalization",),
+    ("real_normalization", "sum_of_products"),
     infer,
     lower,
     reference,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arithmetic import fourier
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 # Bytes of intermediate results at a time.
@@ -61,6 +62,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Some windows at a time, of one channel or of several."""
     weights, length = step.arrays["weights"], step["length"]
     channels, windows, frequencies = step["shape"]
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
     out = np.zeros(step["shape"], np.float32)
     if not out.size:
         return [out]
@@ -74,12 +76,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 part = taken[channel : channel + together, start : start + per_block]
                 block = np.zeros((*part.shape[:2], length), np.float64)
                 block[..., : len(weights)] = part * weights
-                z = fourier.real_transform(block)
+                z = fourier.real_transform(block, rule is multiply_add.RULES["rounded_once"])
                 power = np.zeros((*part.shape[:2], frequencies), np.float64)
-                power[..., :-1] = z[0] * z[0] + z[1] * z[1]
+                power[..., :-1] = rule.apply(z[0], z[0], z[1] * z[1])
                 power[..., 0], power[..., -1] = z[0, ..., 0] * z[0, ..., 0], z[1, ..., 0] * z[1, ..., 0]
                 out[channel : channel + together, start : start + per_block] = power.astype(np.float32)
         return [out if step["squared"] else np.sqrt(out)]
 
 
-OPERATOR = Operator("audio_spectrogram", (), infer, lower, reference, "magnitudes of frequencies in windows of samples")
+OPERATOR = Operator(
+    "audio_spectrogram", ("multiply_add",), infer, lower, reference, "magnitudes of frequencies in windows of samples"
+)

@@ -3,7 +3,8 @@
     m[c]   = sum over bins of sqrt(in[bin]) * weight of the bin in channel c
     out[i] = sum over c of sqrt(2 / channels) * cos(pi / channels * i * (c + 1/2)) * log(max(m[c], 1e-12))
 
-Channels are triangles that overlap by halves, evenly spaced by mel(f) = 1127 log(1 + f / 700).
+Channels are triangles that overlap by halves, evenly spaced by mel(f) = 1127 log(1 + f / 700). With the rule
+`rounded_once` the products of their distances, and of cosines that fill no whole four, are joined with their sums.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...arithmetic.floats import fused_multiply_add_64
 from ...errors import RunError
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
@@ -43,14 +45,19 @@ def _mel(frequency: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _filters(bins: int, rate: int, channels: int, low: float, high: float) -> tuple[int, list[float], list[int]] | None:
+def _filters(
+    bins: int, rate: int, channels: int, low: float, high: float, joined: bool
+) -> tuple[int, list[float], list[int]] | None:
     """First used bin; for every used bin its weight and the channel on whose falling side it lies (-1: none yet).
 
     None where bins are used that the spectra do not have.
     """
     start_of = _mel(low)
     spacing = (_mel(high) - start_of) / float(channels + 1)
-    centers = [start_of + spacing * (i + 1) for i in range(channels + 1)]
+    places_of = np.arange(1, channels + 2)
+    centers = (
+        fused_multiply_add_64(spacing, places_of, start_of) if joined else start_of + spacing * places_of
+    ).tolist()
     width = 0.5 * rate / float(bins - 1)
     start, end = int(1.5 + low / width), int(high / width)
     if end >= bins:
@@ -93,6 +100,10 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _joined(step: Step) -> bool:
+    return step.rules["multiply_add"] == "rounded_once"
+
+
 def _coefficients(step: Step, spectra: np.ndarray, filters: tuple[int, list[float], list[int]]) -> np.ndarray:
     (start, weights, places), channels = filters, step["channels"]
     sums = np.zeros((len(spectra), channels), np.float64)
@@ -107,8 +118,10 @@ def _coefficients(step: Step, spectra: np.ndarray, filters: tuple[int, list[floa
     # NumPy's logarithm depends on the processor.
     logs = np.array([math.log(v) if 0 < v < math.inf else v for v in floored.reshape(-1).tolist()]).reshape(sums.shape)
     out = np.zeros((len(spectra), len(step.arrays["cosines"])), np.float64)
+    joined_from = channels // 4 * 4 if _joined(step) else channels
     for channel in range(channels):
-        out += step.arrays["cosines"][:, channel] * logs[:, channel : channel + 1]
+        cosines, log = step.arrays["cosines"][:, channel], logs[:, channel : channel + 1]
+        out = out + cosines * log if channel < joined_from else fused_multiply_add_64(cosines, log, out)
     return out.astype(np.float32)
 
 
@@ -127,7 +140,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             place=step.place,
             advice="pass the sample rate of the recording",
         )
-    filters = _filters(x.shape[-1], rate, step["channels"], step["low"], step["high"])
+    filters = _filters(x.shape[-1], rate, step["channels"], step["low"], step["high"], _joined(step))
     if filters is None:
         return [np.zeros(step["shape"], np.float32)]
     spectra = x.reshape(-1, x.shape[-1])
@@ -138,4 +151,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out.reshape(step["shape"])]
 
 
-OPERATOR = Operator("mfcc", (), infer, lower, reference, "mel-frequency cepstral coefficients of spectra")
+OPERATOR = Operator(
+    "mfcc", ("multiply_add",), infer, lower, reference, "mel-frequency cepstral coefficients of spectra"
+)

@@ -53,10 +53,10 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _packed(x: np.ndarray) -> np.ndarray:
+def _packed(x: np.ndarray, joined: bool) -> np.ndarray:
     """[..., width] -> [2, ..., max(1, width / 2)], the last frequency beside the first one."""
     if x.shape[-1] > 1:
-        return fourier.real_transform(x)
+        return fourier.real_transform(x, joined)
     return np.stack([x + 0.0, x - 0.0])
 
 
@@ -93,6 +93,7 @@ def _unpacked(z: np.ndarray, width: int) -> np.ndarray:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows first, then columns, some matrices at a time."""
+    joined = step.rules["multiply_add"] == "rounded_once"
     x, height, width = inputs[0], step["height"], step["width"]
     out = np.zeros(step["shape"], np.complex64)
     matrices = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
@@ -104,11 +105,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             block = matrices[start : start + per_block]
             filled = np.zeros((len(block), height, width), np.float64)
             filled[:, :rows, :columns] = block[:, :rows, :columns]
-            z = _packed(filled)
+            z = _packed(filled, joined)
             if width > 1:
-                z = fourier.transform(z.swapaxes(-1, -2)).swapaxes(-1, -2)
+                z = fourier.transform(z.swapaxes(-1, -2), joined).swapaxes(-1, -2)
             results[start : start + len(block)] = _unpacked(z, width)
     return [out]
 
 
-OPERATOR = Operator("rfft2d", (), infer, lower, reference, "Fourier transform of real matrices")
+OPERATOR = Operator("rfft2d", ("multiply_add",), infer, lower, reference, "Fourier transform of real matrices")
