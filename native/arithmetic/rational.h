@@ -1,4 +1,5 @@
-// Scalar twins of src/bittrue/arithmetic/rational.py: binary32 operations in the order that is written, none fused.
+// Scalar twins of src/bittrue/arithmetic/rational.py: binary32 operations in the order that is written. With kFused a
+// product and the sum that it is part of are rounded once.
 #pragma once
 
 #include <cmath>
@@ -10,11 +11,17 @@
 
 namespace bittrue::arithmetic::rational {
 
+// a b + c.
+template <bool kFused>
+inline float joined(float a, float b, float c) {
+  return kFused ? std::fma(a, b, c) : a * b + c;
+}
+
 // ((c0 x + c1) x + ...): the highest power's coefficient comes first.
-template <int kCount>
+template <bool kFused = false, int kCount = 0>
 inline float polynomial(float x, const float (&coefficients)[kCount]) {
   float result = coefficients[0];
-  for (int i = 1; i < kCount; ++i) result = result * x + coefficients[i];
+  for (int i = 1; i < kCount; ++i) result = joined<kFused>(result, x, coefficients[i]);
   return result;
 }
 
@@ -26,36 +33,41 @@ inline float power_of_two(int exponent) {
   return x;
 }
 
+template <bool kFused = false>
 inline float tanh(float x) {
-  constexpr float kLargest = 7.90738964080810547f;  // from here on the quotient is 1
+  constexpr float kLargest = kFused ? 8.01773357391357422f : 7.90738964080810547f;  // from here on the quotient is 1
   constexpr float kOdd[4] = {1.394553628e-8f, 2.102733560e-5f, 3.520756727e-3f, 1.340216100e-1f};
   constexpr float kEven[5] = {8.015776984e-7f, 3.326951409e-4f, 2.597254514e-2f, 4.673548340e-1f, 1.0f};
   x = x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
   const float x2 = x * x;
-  return (x2 * x * polynomial(x2, kOdd) + x) / polynomial(x2, kEven);
+  return joined<kFused>(x2 * x, polynomial<kFused>(x2, kOdd), x) / polynomial<kFused>(x2, kEven);
 }
 
 // Domain: -130 <= x <= 40; `large`: 40 < x <= 88.723. Without branches, as all of these, so that loops become vectors.
+template <bool kFused = false>
 inline float exp(float x, bool large = false) {
-  const float near = x * 1.44269504088896341f + 0.5f;
+  const float near = joined<kFused>(x, 1.44269504088896341f, 0.5f);
   const int towards_zero = static_cast<int>(near);
   const int whole = towards_zero - (near < static_cast<float>(towards_zero) ? 1 : 0);
   const auto m = static_cast<float>(whole);
-  const float r = m * 2.12194440e-4f + (m * -0.693359375f + x);
+  const float r = joined<kFused>(m, 2.12194440e-4f, joined<kFused>(m, -0.693359375f, x));
   const float r2 = r * r;
   const float even =
-      r2 * (r2 * 1.37449637986719608306884765625e-3f + 4.166965186595916748046875e-2f) + 0.49999988079071044921875f;
-  const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
-  const float p = r2 * (r * odd + even) + (r + 1.0f);
+      joined<kFused>(r2, joined<kFused>(r2, 1.37449637986719608306884765625e-3f, 4.166965186595916748046875e-2f),
+                     0.49999988079071044921875f);
+  const float odd = joined<kFused>(r2, 8.36894474923610687255859375e-3f, 0.16666518151760101318359375f);
+  const float p = joined<kFused>(r2, joined<kFused>(r, odd, even), r + 1.0f);
   // p is near 1: only the second product can leave the normal numbers.
   const float power = p * power_of_two(whole + (large ? -64 : 64)) * (large ? 0x1p64f : 0x1p-64f);
   return x < -104.0f ? 0.0f : power;
 }
 
+template <bool kFused = false>
 inline float exp_of_any(float x) {
   constexpr float kLeast = -130.0f, kMost = 88.723f;
   const float raised = x > kLeast ? x : kLeast, inside = raised < kMost ? raised : kMost;
-  const float power = exp(inside, inside > 40.0f), number = x >= kMost ? std::numeric_limits<float>::infinity() : power;
+  const float power = exp<kFused>(inside, inside > 40.0f),
+              number = x >= kMost ? std::numeric_limits<float>::infinity() : power;
   return x == x ? number : x + x;
 }
 
@@ -88,16 +100,17 @@ inline float log1p(float x) {
 inline constexpr float kLogisticLargest = 16.6355324f;
 
 // Domain: any x.
+template <bool kFused = false>
 inline float logistic(float x) {
   if (x < -104.0f) return 0.0f;
   const float half = (x > kLogisticLargest ? kLogisticLargest : x) * 0.5f;
   if (half != half) return half + half;
-  const float m = std::floor(half * 1.44269504088896341f + 0.5f);
-  const float r = m * 2.12194440e-4f + (m * -0.693359375f + half);
+  const float m = std::floor(joined<kFused>(half, 1.44269504088896341f, 0.5f));
+  const float r = joined<kFused>(m, 2.12194440e-4f, joined<kFused>(m, -0.693359375f, half));
   const float r2 = r * r;
-  const float even = r2 * 4.1898667812347412109375e-2f + 0.49999141693115234375f;
-  const float odd = r2 * 8.33471305668354034423828125e-3f + 0.16666877269744873046875f;
-  const float p = r2 * (r * odd + even) + (r + 1.0f);
+  const float even = joined<kFused>(r2, 4.1898667812347412109375e-2f, 0.49999141693115234375f);
+  const float odd = joined<kFused>(r2, 8.33471305668354034423828125e-3f, 0.16666877269744873046875f);
+  const float p = joined<kFused>(r2, joined<kFused>(r, odd, even), r + 1.0f);
   // m lies in [-76, 13]: 2^m is normal, and so is the product.
   float e = p * power_of_two(static_cast<int>(m));
   e = e * e;

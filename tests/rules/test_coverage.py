@@ -43,6 +43,8 @@ SEPARATED = {
     "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
     "extreme": ("test_vector_rules", "test_extremes_are_told_apart"),
     "gate_normalization": ("test_recurrent_rules", "test_gate_normalizations_follow_their_steps"),
+    "hard_swish": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+    "hard_swish_tail": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "input_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),

@@ -314,6 +314,10 @@ def test_order_rules_are_told_apart() -> None:
     one = np.float32(1)
     found = [float(lanes(x[None])[0]), float(parts(x, (0,), one)[0]), float(nines([v[None] for v in x])[0])]
     assert [value - 2.0**24 for value in found] == [30, 34, 32]
+    pairs = order.RULES["four_lanes_twice_by_neighbours"].sums
+    assert pairs is not None
+    four = np.float32([[2.0**24, 1, 0, 1]])
+    assert [float(sums(four)[0]) - 2.0**24 for sums in (lanes, pairs)] == [2, 0]
     # Columns are added from the first row to the last.
     assert parts(x[:, None], (0,), one).tolist() == [2.0**24]
 

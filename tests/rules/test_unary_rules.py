@@ -66,7 +66,7 @@ def _short(value: np.float32) -> str:
 
 
 def _hard_swish(rule: Any) -> list[int]:
-    return rule(np.array([-128, -64, -32, 8, 32, 48, 127]), 1 / 16, 0, 1 / 16, 1, -128, 127).tolist()
+    return rule(np.array([-128, -64, -36, -32, 8, 32, 48, 127]), 1 / 16, 0, 1 / 16, 1, -128, 127).tolist()
 
 
 PARAMETERS = {
@@ -79,7 +79,7 @@ PARAMETERS = {
 
 
 def _real_function(rule: Any) -> list[list[str]]:
-    x = np.array([-1.5, 0.75, 20.0], rule.type)
+    x = np.array([-1.5, 0.75, 20.0], rule.type or np.float16)
     with np.errstate(all="ignore"):
         answers = {name: rule.functions[name](x, **PARAMETERS.get(name, {})) for name in sorted(rule.functions)}
     return [[_short(v) for v in answer] for answer in answers.values()]
@@ -204,11 +204,13 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             ]
         },
     ),
-    # 0, 0, -69.33 / 16 + 1, 5.67, 27.67, 49 and 128, less what 15 bits lose; the zero point 1 is added
+    # 0, 0, -4.5, -5.33, 4.67, 26.67, 48 and 127, less what 15 bits lose; the zero point 1 is added
     "hard_swish": (
         _hard_swish,
         {
-            "q15_gate_trunc": [1, 1, -4, 6, 28, 49, 127],
+            "q15_gate_trunc": [1, 1, -4, -4, 6, 28, 49, 127],
+            # -4.5 goes up
+            "q15_gate_down": [1, 1, -3, -4, 6, 28, 49, 127],
         },
     ),
     # cos, elu, exp, log, logistic, sin and tanh of -1.5, 0.75 and 20, as the C library gives them
@@ -317,6 +319,26 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
+            # hard_swish, logistic, tanh: none of three numbers lies in a whole group of four
+            "binary32_rational_lanes_4": [
+                ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
+                ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.cf6f9ap-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
+            "binary32_fused_rational_lanes_4": [
+                ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
+                ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.cf6f96p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
+            # logistic and tanh of binary16 numbers
+            "operations_of_16_bits": [
+                ["0x1.75c000p-3", "0x1.5bc000p-1", "0x1.000000p+0"],
+                ["-0x1.cf8000p-1", "0x1.454000p-1", "0x1.000000p+0"],
+            ],
+            # round_to_integer
+            "binary32_floor_or_next": [
+                ["-0x1.000000p+1", "0x1.000000p+0", "0x1.400000p+4"],
+            ],
             "binary32_times_sixth": [["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"]],
             # acos, asin, atan, celu, cos, hard_sigmoid, hard_swish, log, mish, parametric_elu, selu, sin, softplus,
             # softsign
@@ -414,6 +436,18 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.9d2732p-13"],
                 ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"],
                 ["0x1.6454e4p-13"],
+            ],
+            "binary32_rational_lanes_4": [
+                ["0x1.9d2732p-13"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
+                ["0x1.914a7ep-2", "0x1.388696p-2", "0x1.b2787cp-5", "0x1.ffbfb4p-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
+            "binary32_fused_rational_lanes_4": [
+                ["0x1.9d2734p-13"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
+                ["0x1.914a80p-2", "0x1.388698p-2", "0x1.b2787ep-5", "0x1.ffbfb8p-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
             ],
             "binary32_in_order": [
                 ["0x1.9d272ep-13"],

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import exact
+from bittrue.arithmetic import elementary, exact, rational
 from bittrue.rules import (
     align,
     extreme,
@@ -19,6 +19,7 @@ from bittrue.rules import (
     mean,
     order,
     quantize,
+    real_softmax,
     rescale,
     rules,
     sigmoid,
@@ -344,11 +345,15 @@ def test_extremes_are_told_apart(sign: int) -> None:
         for rule in extreme.RULES.values()
         if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
     ]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 7
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 8
     zeros, where = np.float32([[0.0, -0.0], [-0.0, 0.0]] * 2), np.array([False, False, True, True])
     of_vectors = [rule.apply(zeros, sign, where).tobytes() for rule in extreme.RULES.values() if rule.in_vectors]
     assert len({*of_vectors}) == len(of_vectors) == 3
-    one_by_one = extreme.RULES["last_in_vectors"].apply
+    windows = {name: rule.apply for name, rule in extreme.RULES.items() if rule.in_windows}
+    chains = [apply(row[:, 0], row[:, 1], sign, vectors) for apply in windows.values() for vectors in (True, False)]
+    # Those of single elements are alike.
+    assert [len({chain.tobytes() for chain in chains[part::2]}) for part in (0, 1)] == [len(windows), 1]
+    one_by_one = windows["last_in_vectors"]
     for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
         kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)
         assert kept.tobytes() == extreme.RULES[name].apply(row, sign).tobytes()
@@ -419,10 +424,38 @@ def test_sums_begin_with_the_first_element() -> None:
     assert start.RULES["first_element"].first
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("length", [1, 3, 4, 6, 9, 17])
+def test_softmax_in_fours_against_a_loop(length: int, fused: bool) -> None:
+    """Fours of exponentials are those of all rows for softmax, and of each row for log_softmax."""
+    rows = np.random.default_rng(length).standard_normal((5, length)).astype(F32) * F32(3)
+    rule = real_softmax.RULES["binary32_fused_rational_lanes_4" if fused else "binary32_rational_lanes_4"]
+    sums = order.RULES["four_lanes_twice_by_neighbours" if fused else "four_lanes_twice"].sums
+    assert sums is not None
+    shares, logarithms = rule.softmax(rows, 0.5), rule.log_softmax(rows)
+    in_fours, powers = rows.size // 4 * 4, np.empty_like(rows)
+    for j, row in enumerate(rows):
+        for i, x in enumerate(row):
+            power = rational.exp([F32((x - row.max()) * F32(0.5))], fused)
+            powers[j, i] = (
+                power[0] if j * length + i < in_fours else elementary.exp(F32([(x - row.max()) * F32(0.5)]))[0]
+            )
+        of_row = [
+            rational.exp([x - row.max()], fused)[0] if i < length // 4 * 4 else elementary.exp(F32([x - row.max()]))[0]
+            for i, x in enumerate(row)
+        ]
+        # A row alone begins at a boundary.
+        logarithm = elementary.log(sums(F32([of_row])))
+        assert logarithms[j].tobytes() == F32((row - row.max()) - logarithm).tobytes()
+    inverse = F32(1) / sums(powers)[:, None]
+    assert shares.tobytes() == F32(powers * inverse).tobytes()
+
+
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 7, 8, 9, 12, 13, 17, 31])
-def test_order_of_lanes_against_a_loop(length: int) -> None:
+@pytest.mark.parametrize(("ending", "second"), [("", 2), ("_by_neighbours", 1)])
+def test_order_of_lanes_against_a_loop(length: int, ending: str, second: int) -> None:
     rows = np.random.default_rng(length).standard_normal((9, length)).astype(F32)
-    found = order.RULES["four_lanes_twice"].sums(rows)
+    found = order.RULES[f"four_lanes_twice{ending}"].sums(rows)
     for j, row in enumerate(rows):
         first = min(-(j * length) % 4, length)
         vectors = [row[i : i + 4] for i in range(first, length - 3, 4)]
@@ -434,7 +467,7 @@ def test_order_of_lanes_against_a_loop(length: int) -> None:
             lane = sums[0] + sums[1] if len(vectors) > 1 else sums[0]
             if len(vectors) > 1 and len(vectors) % 2:
                 lane = lane + vectors[-1]
-            total = F32(F32(lane[0] + lane[2]) + F32(lane[1] + lane[3]))
+            total = F32(F32(lane[0] + lane[second]) + F32(lane[3 - second] + lane[3]))
             rest = [*row[:first], *row[first + 4 * len(vectors) :]]
         else:
             total, rest = row[0], list(row[1:])

@@ -13,10 +13,19 @@
 #include "arithmetic/rational_wide.h"
 #include "arithmetic/tables.h"
 #include "operators/core/registry.h"
+#include "rules/activation.h"
 #include "rules/sigmoid.h"
 
 namespace bittrue {
 namespace {
+
+template <bool kFused>
+std::unique_ptr<Kernel> make_rational(const Step& step, bool tanh) {
+  if (tanh) return make_map<float, float>(step, [](float x) { return arithmetic::rational::tanh<kFused>(x); });
+  return make_grouped_map(
+      step, [](float x) { return arithmetic::rational::logistic<kFused>(x); },
+      [](float x) { return rules::scalar_logistic(x); });
+}
 
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
   if (step.rules.count("levels")) return make_logistic_levels(step, cores);
@@ -30,6 +39,8 @@ std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, boo
   if (auto kernel = make_polynomial(step, cores, tanh ? RealFunction::tanh : RealFunction::logistic)) return kernel;
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {
     const std::string& rule = step.rule("real_function");
+    if (rule == "binary32_rational_lanes_4") return make_rational<false>(step, tanh);
+    if (rule == "binary32_fused_rational_lanes_4") return make_rational<true>(step, tanh);
     if (rule == "binary32_fused" && tanh) {
       return make_map<float, float>(step, [](float x) { return arithmetic::fused::tanh(x); });
     }

@@ -80,6 +80,13 @@ std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet& cores) {
   if (direction == "down") return make_real_loop(step, cores, {RealLoop::round_down});
   if (direction == "up") return make_real_loop(step, cores, {RealLoop::round_up});
   require(direction == "even", "no native rounding of this name");
+  if (step.rules.count("real_function") != 0) {
+    require(step.rule("real_function") == "binary32_floor_or_next", "no native rule for this slot");
+    return make_map<float, float>(step, [](float x) {
+      const float below = std::floor(x), rest = x - below, half = below * 0.5f;
+      return rest < 0.5f || (rest == 0.5f && half == std::floor(half)) ? below : below + 1.0f;
+    });
+  }
   return make_real_loop(step, cores, {RealLoop::round_even});
 }
 

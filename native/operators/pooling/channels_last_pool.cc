@@ -165,12 +165,22 @@ class MaxBytes final : public Pool {
   int low_ = 0, high_ = 0;
 };
 
-// The first of equal values stays, and NaN never wins.
+// The first of equal values stays, and NaN never wins. With nan_else_by_signs_in_pixels, images with NaN, -0 or -infinity
+// are left to the reference.
 template <class T, class Finish>
 class MaxWide final : public Pool {
  public:
-  MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {}
+  MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {
+    if (step.rules.count("extreme") == 0) return;
+    require(step.rule("extreme") == "nan_else_by_signs_in_pixels", "no native rule for this slot");
+    looked_through_ = step.input(0).elements;
+  }
   void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    constexpr T kLeast = std::numeric_limits<T>::lowest();
+    bool odd = false;
+    for (int64_t i = 0; i < looked_through_; ++i) odd |= !(in[i] >= kLeast) || (in[i] == 0 && std::signbit(in[i]));
+    if (odd) throw Undefined();
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
@@ -185,6 +195,7 @@ class MaxWide final : public Pool {
 
  private:
   Finish finish_;
+  int64_t looked_through_ = 0;
 };
 
 enum class Divide : uint8_t { half_away, half_up, trunc };
@@ -348,7 +359,8 @@ class AverageScaled final : public Pool {
 template <bool kRootOfSquares>
 class AverageReal final : public Pool {
  public:
-  explicit AverageReal(const Step& step) : Pool(step), range_(step) {}
+  explicit AverageReal(const Step& step)
+      : Pool(step), range_(step), by_inverse_(step.rule("average") == "binary32_reciprocal") {}
   void run(const Run& run) const override {
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
       auto* target = reinterpret_cast<float*>(out);
@@ -362,7 +374,8 @@ class AverageReal final : public Pool {
         }
       }
       for (int64_t i = 0; i < elements; ++i) {
-        const float average = rules::binary32_divide(target[i], count);
+        const float average =
+            by_inverse_ ? target[i] * (1.0f / static_cast<float>(count)) : rules::binary32_divide(target[i], count);
         target[i] = range_(kRootOfSquares ? std::sqrt(average) : average);
       }
     });
@@ -370,6 +383,7 @@ class AverageReal final : public Pool {
 
  private:
   RealRange range_;
+  bool by_inverse_;
 };
 
 // nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
@@ -461,9 +475,9 @@ std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& core
 
 static std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
   if (step.rules.count("real_sum")) return make_length_of_planes(step);
-  if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
-    return nullptr;
-  }
+  if (step.input(0).type != Type::f32 || !step.rules.count("average")) return nullptr;
+  const std::string& rule = step.rule("average");
+  if (rule != "binary32_divide" && rule != "binary32_reciprocal") return nullptr;
   require(step.rules.count("sum_of_products") == 0, "no native rule for sums");
   return std::make_unique<AverageReal<true>>(step);
 }

@@ -6,6 +6,7 @@
 
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "operators/reduction/four_lanes.h"
 #include "operators/reduction/reduce.h"
 #include "rules/mean.h"
 #include "rules/plain_range.h"
@@ -309,11 +310,13 @@ void leave_nan_to_the_reference(const float* out, int64_t count) {
   if (nan) throw Undefined();
 }
 
-// four_lanes_twice: rows of neighbours, summed in two vectors of four lanes from the first 16-byte boundary on.
+// Rows of neighbours, summed in two vectors of four lanes from the first 16-byte boundary on.
 class RowMeans final : public Kernel {
  public:
   RowMeans(const Step& step, float count) : reduction_(step), count_(count) {
-    require(step.rule("order") == "four_lanes_twice" && reduction_.rows(), "no native rule for this slot");
+    const std::string& order = step.rule("order");
+    neighbours_ = order == "four_lanes_twice_by_neighbours";
+    require((neighbours_ || order == "four_lanes_twice") && reduction_.rows(), "no native rule for this slot");
     outputs_ = step.output().elements;
   }
 
@@ -321,6 +324,7 @@ class RowMeans final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const int64_t length = reduction_.count();
+    const auto sum = neighbours_ ? sum_in_four_lanes<true> : sum_in_four_lanes<false>;
     const auto one = [&](int64_t row, int) {
       out[row] = sum(in + row * length, length, (4 - row * length % 4) % 4) / count_;
     };
@@ -333,35 +337,10 @@ class RowMeans final : public Kernel {
   }
 
  private:
-  static float sum(const float* x, int64_t length, int64_t boundary) {
-    const int64_t first = std::min(boundary, length), vectors = (length - first) / 4;
-    float total = x[0];
-    if (vectors == 0) {
-      for (int64_t i = 1; i < length; ++i) total += x[i];
-      return total;
-    }
-    const float* v = x + first;
-    float even[4], odd[4];
-    for (int lane = 0; lane < 4; ++lane) {
-      even[lane] = v[lane];
-      odd[lane] = vectors > 1 ? v[4 + lane] : 0.0f;
-      for (int64_t i = 2; i + 1 < vectors; i += 2) {
-        even[lane] += v[4 * i + lane];
-        odd[lane] += v[4 * i + 4 + lane];
-      }
-      if (vectors == 1) continue;
-      even[lane] += odd[lane];
-      if (vectors % 2) even[lane] += v[4 * (vectors - 1) + lane];
-    }
-    total = (even[0] + even[2]) + (even[1] + even[3]);
-    for (int64_t i = 0; i < first; ++i) total += x[i];
-    for (int64_t i = first + 4 * vectors; i < length; ++i) total += x[i];
-    return total;
-  }
-
   Reduction reduction_;
   int64_t outputs_ = 0;
   float count_;
+  bool neighbours_ = false;
 };
 
 // parts_in_16_lanes, parts_in_8_lanes, parts_in_4_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but

@@ -7,8 +7,10 @@
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "arithmetic/rational.h"
 #include "arithmetic/rational_wide.h"
 #include "operators/elementwise/real_loops.h"
+#include "operators/reduction/four_lanes.h"
 
 namespace bittrue {
 namespace {
@@ -117,6 +119,71 @@ class RealSoftmax final : public Kernel {
   int64_t rows_ = 0, length_ = 1;
 };
 
+// binary32_rational_lanes_4, and with kFused binary32_fused_rational_lanes_4. Rows with NaN, or without a finite largest
+// number, are left to the reference.
+template <bool kFused>
+class FoursSoftmax final : public Kernel {
+ public:
+  FoursSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "rows must lie side by side and fill both sides");
+    rows_ = view[0], length_ = view[1];
+    if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
+  }
+
+  int64_t scratch_bytes(int threads) const override { return logarithm_ ? threads * row_bytes() : 0; }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    std::atomic<bool> known{true};
+    run.pool.parallel(rows_, rows_ * length_ < kParallelReals ? 1 : run.pool.threads(), [&](int64_t row, int worker) {
+      const float* x = in + row * length_;
+      float* y = out + row * length_;
+      const bool is_known = logarithm_ ? logarithms(x, y, reinterpret_cast<float*>(run.scratch + worker * row_bytes()))
+                                       : shares(x, y, row * length_);
+      if (!is_known) known.store(false, std::memory_order_relaxed);
+    });
+    if (!known.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  float largest(const float* in) const { return *std::max_element(in, in + length_); }
+
+  // Fours are those of all rows, which lie behind each other.
+  bool shares(const float* in, float* out, int64_t begin) const {
+    const int64_t end = begin + length_, fours = rows_ * length_ / 4 * 4;
+    const int64_t whole = std::max(int64_t{0}, std::min(end, fours) - begin);
+    const float most = largest(in);
+    for (int64_t i = 0; i < whole; ++i) out[i] = arithmetic::rational::exp_of_any<kFused>((in[i] - most) * beta_);
+    for (int64_t i = whole; i < length_; ++i) out[i] = arithmetic::exp((in[i] - most) * beta_);
+    const float sum = sum_in_four_lanes<kFused>(out, length_, (4 - begin % 4) % 4), inverse = 1.0f / sum;
+    for (int64_t i = 0; i < length_; ++i) out[i] *= inverse;
+    return sum == sum;
+  }
+
+  bool logarithms(const float* in, float* out, float* powers) const {
+    const int64_t whole = length_ / 4 * 4;
+    const float most = largest(in);
+    for (int64_t i = 0; i < length_; ++i) out[i] = in[i] - most;
+    for (int64_t i = 0; i < whole; ++i) powers[i] = arithmetic::rational::exp_of_any<kFused>(out[i]);
+    for (int64_t i = whole; i < length_; ++i) powers[i] = arithmetic::exp(out[i]);
+    const float sum = sum_in_four_lanes<kFused>(powers, length_, 0), log_sum = arithmetic::log(sum);
+    for (int64_t i = 0; i < length_; ++i) out[i] -= log_sum;
+    return sum == sum;
+  }
+
+  int64_t row_bytes() const { return (4 * length_ + 63) / 64 * 64; }
+
+  bool logarithm_;
+  float beta_ = 1.0f;
+  int64_t rows_ = 0, length_ = 1;
+};
+
 // binary64_in_pairs. Rows with NaN, or without a finite largest number, are left to the reference.
 class WideSoftmax final : public Kernel {
  public:
@@ -212,6 +279,12 @@ class WideSoftmax final : public Kernel {
 
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
   if (step.rule("real_softmax") == "binary64_in_pairs") return std::make_unique<WideSoftmax>(step, logarithm);
+  if (step.rule("real_softmax") == "binary32_rational_lanes_4") {
+    return std::make_unique<FoursSoftmax<false>>(step, logarithm);
+  }
+  if (step.rule("real_softmax") == "binary32_fused_rational_lanes_4") {
+    return std::make_unique<FoursSoftmax<true>>(step, logarithm);
+  }
   if (softmax_lanes(step) != 0) return make_softmax_along(step, cores, logarithm);
   return std::make_unique<RealSoftmax>(step, logarithm);
 }

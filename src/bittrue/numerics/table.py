@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import product
@@ -87,6 +88,32 @@ class Row:
             else:
                 for combination in product(*choices):
                     yield combination[:split], combination[split:]
+
+    def patterns(self) -> frozenset[str]:
+        """The row's patterns with each of the types that ``T`` stands for."""
+        return frozenset(
+            re.sub(r"\bT\b", generic, pattern) for pattern, generic in product(self.types, self.where or ("T",))
+        )
+
+
+def reached(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows that a node can take: without those all of whose patterns earlier rows have, under conditions that are
+    among theirs.
+
+    >>> first, second = Row("add", ("T -> T",), where=("s8", "u8")), Row("add", ("s8 -> s8",), when=(("any",),))
+    >>> reached((first, second)) == (first,), reached((second, first)) == (second, first)
+    (True, True)
+    """
+    found: list[Row] = []
+    before: dict[str, list[tuple[frozenset[str], frozenset[tuple[object, ...]]]]] = {}
+    for row in rows:
+        own, patterns, when = before.setdefault(row.operator, []), row.patterns(), frozenset(row.when)
+        if patterns <= frozenset().union(*(others for others, conditions in own if conditions <= when)):
+            continue
+        found.append(row)
+        if not row.on_request:
+            own.append((patterns, when))
+    return tuple(found)
 
 
 # Types without a fixed element size never match `*`: no operator here moves strings or handles.

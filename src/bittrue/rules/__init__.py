@@ -52,6 +52,7 @@ _TABLES = {
     "gate_normalization": ("gate_normalization", "RULES"),
     "half_nan": ("half_nan", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
+    "hard_swish_tail": ("hard_swish", "RULES"),
     "input_range": ("activation_range", "RULES"),
     "interpolate": ("interpolate", "RULES"),
     "inverse_root": ("inverse_root", "RULES"),

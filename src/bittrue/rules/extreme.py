@@ -25,6 +25,7 @@ class ExtremeRule:
     after the other; ``columns`` of sizes [outer, elements, inner]; ``runs`` of sizes [runs, kept, length]; else
     ``in_order``.
     `in_windows`: one comparison of many chains at once, `apply(kept, x, sign, vectors)`; the operator has the order.
+    `in_pixels`: chains in vectors are those of whole vectors of 16 bytes in each pixel of the output.
     """
 
     apply: Callable[..., np.ndarray]
@@ -35,6 +36,7 @@ class ExtremeRule:
     in_parts: bool = False
     in_packets: bool = False
     in_windows: bool = False
+    in_pixels: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -248,6 +250,19 @@ def _last_in_vectors(kept: np.ndarray, x: np.ndarray, sign: int, vectors: bool) 
     return np.where(kept < x if sign > 0 else kept > x, x, kept)
 
 
+def _nan_in_pixels(kept: np.ndarray, x: np.ndarray, sign: int, vectors: bool) -> np.ndarray:
+    """In vectors the first NaN, of zeros the one whose sign is beyond; elsewhere what is kept unless x is beyond it.
+
+    >>> kept, x = np.float32([1, -0.0, np.nan, 2]), np.float32([2, 0, 1, np.nan])
+    >>> [RULES["nan_else_by_signs_in_pixels"].apply(kept, x, 1, vectors).tolist() for vectors in (True, False)]
+    [[2.0, 0.0, nan, nan], [2.0, -0.0, nan, 2.0]]
+    """
+    if not vectors:
+        return np.where(kept < x if sign > 0 else kept > x, x, kept)
+    pairs = np.stack([kept.reshape(-1), x.reshape(-1)], axis=1)
+    return _nan_else_by_signs(pairs, sign, np.ones(len(pairs), np.bool_)).reshape(kept.shape)
+
+
 RULES: dict[str, ExtremeRule] = {
     "first_unless_beyond": ExtremeRule(
         _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
@@ -311,5 +326,12 @@ RULES: dict[str, ExtremeRule] = {
         "of windows (> and < exchanged for minima): in vectors kept = kept > x ? kept : x, elsewhere kept = kept < x ? "
         "x : kept, from the first element or the least finite number on; `max_pool` says in which order",
         in_windows=True,
+    ),
+    "nan_else_by_signs_in_pixels": ExtremeRule(
+        _nan_in_pixels,
+        "of windows: in whole vectors of 16 bytes of an output's pixel the first NaN, else the larger one (the smaller "
+        "for minima), +0 (-0 for minima) of zeros; elsewhere kept = kept < x ? x : kept; from the least finite number",
+        in_windows=True,
+        in_pixels=True,
     ),
 }

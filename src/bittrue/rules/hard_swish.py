@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -26,11 +27,16 @@ def _divide_by_power_of_two(x: np.ndarray, right_shift: int) -> np.ndarray:
     return fixed_point.divide_by_power_of_two_away(x, right_shift)
 
 
+def _shift_up(x: np.ndarray, right_shift: int) -> np.ndarray:
+    """Ties up in 16 bits; from 16 on nothing is left."""
+    return np.asarray(x + (1 << right_shift >> 1) >> right_shift if right_shift < 16 else np.zeros_like(x))
+
+
 def _saturate(x: np.ndarray) -> np.ndarray:
     return np.clip(x, fixed_point.S16_MIN, fixed_point.S16_MAX)
 
 
-def q15_gate_trunc(
+def _q15_gate(
     q: np.ndarray,
     input_scale: float,
     input_zero_point: int,
@@ -38,19 +44,23 @@ def q15_gate_trunc(
     output_zero_point: int,
     minimum: int,
     maximum: int,
+    vectors: bool,
 ) -> np.ndarray:
-    """trunc(gate * y / 2^15) / 2^-e, where y is 128 x on the output's scale before its exponent e, and the gate is
+    """(gate * y / 2^15) / 2^-e, where y is 128 x on the output's scale before its exponent e, and the gate is
     (128 x on the scale 3 / 2^15, saturated) / 2 + 1/2 in 15 bits.
 
-    Multipliers of 15 bits come from binary32 quotients. Ties: up in products, away from zero in divisions by powers of
-    two; the last product is truncated. The sum with the zero point wraps to 16 bits. Domain: 8-bit q.
-    Raises OverflowError when output scales are too small (e > 0) or exponents leave the register.
-    Source: docs/facts/litert.md 2.3 (HARD_SWISH), its reference/hard_swish.h, read and run.
+    Multipliers of 15 bits come from binary32 quotients. The last product is truncated, in `vectors` rounded down. Ties:
+    up in other products, away from zero in divisions by powers of two, in `vectors` up. The sum with the zero point
+    wraps to 16 bits. Domain: 8-bit q. Raises OverflowError when output scales are too small (e > 0) or exponents leave
+    the register. Source: docs/facts/litert.md 2.3 (HARD_SWISH), its reference/hard_swish.h, read and run.
 
     >>> q = np.int64([-128, -64, -32, 32, 48, 127])
-    >>> q15_gate_trunc(q, 1 / 16, 0, 1 / 16, 0, -128, 127).tolist()
+    >>> RULES["q15_gate_trunc"](q, 1 / 16, 0, 1 / 16, 0, -128, 127).tolist()
     [0, 0, -5, 27, 48, 127]
+    >>> [RULES[name](np.int64([-36]), 1 / 16, 0, 1 / 16, 0, -128, 127).tolist() for name in RULES]
+    [[-5], [-4]]
     """
+    divide = _shift_up if vectors else _divide_by_power_of_two
     fine_scale = np.float32(1 / 128) * np.float32(input_scale)
     output_multiplier, output_exponent = _encode_q15(fine_scale / np.float32(output_scale))
     gate_multiplier, gate_exponent = _encode_q15(fine_scale / _THREE)
@@ -66,13 +76,16 @@ def q15_gate_trunc(
     if gate_exponent > 0:
         gate = _saturate(gate * 2)
     if gate_exponent < 0:
-        gate = _divide_by_power_of_two(gate, -gate_exponent)
+        gate = divide(gate, -gate_exponent)
     gate = (gate + 32768) >> 1
     total = gate * y
-    scaled = np.sign(total) * (np.abs(total) >> 15)
-    stored = fixed_point.wrap_s16(_divide_by_power_of_two(scaled, -output_exponent) + output_zero_point)
+    scaled = total >> 15 if vectors else np.sign(total) * (np.abs(total) >> 15)
+    stored = fixed_point.wrap_s16(divide(scaled, -output_exponent) + output_zero_point)
     return np.clip(stored, minimum, maximum)
 
 
 HardSwishRule = Callable[[np.ndarray, float, int, float, int, int, int], np.ndarray]
-RULES: dict[str, HardSwishRule] = {"q15_gate_trunc": q15_gate_trunc}
+RULES: dict[str, HardSwishRule] = {
+    "q15_gate_trunc": partial(_q15_gate, vectors=False),
+    "q15_gate_down": partial(_q15_gate, vectors=True),
+}

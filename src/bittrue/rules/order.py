@@ -50,8 +50,8 @@ def _from_left(columns: np.ndarray, total: np.ndarray) -> np.ndarray:
     return total
 
 
-def _one_group(rows: np.ndarray, first: int) -> np.ndarray:
-    """Rows whose first 16-byte boundary lies before element `first`."""
+def four_lanes_of_group(rows: np.ndarray, first: int, neighbours: bool) -> np.ndarray:
+    """The sums of `_four_lanes` for rows whose first 16-byte boundary lies before element `first`."""
     length = rows.shape[1] - first
     whole = length - length % 4
     if length < 4:
@@ -64,16 +64,19 @@ def _one_group(rows: np.ndarray, first: int) -> np.ndarray:
         even = even + odd
         if len(lanes) % 2:
             even = even + lanes[-1]
-    total = (even[:, 0] + even[:, 2]) + (even[:, 1] + even[:, 3])
+    i, j = (1, 2) if neighbours else (2, 1)
+    total = (even[:, 0] + even[:, i]) + (even[:, j] + even[:, 3])
     return _from_left(rows[:, first + whole :], _from_left(rows[:, :first], total))
 
 
-def _four_lanes(rows: np.ndarray) -> np.ndarray:
+def _four_lanes(rows: np.ndarray, neighbours: bool) -> np.ndarray:
     """Two vectors of four lanes take turns; what lies before and behind whole aligned vectors is added last.
 
     >>> rows = np.float32([[2.0**24, 1, 1, 1, 1, 0, 0, 0]])
     >>> RULES["four_lanes_twice"].sums(rows).tolist(), float(np.add.accumulate(rows[0])[-1])
     ([16777218.0], 16777216.0)
+    >>> RULES["four_lanes_twice_by_neighbours"].sums(np.float32([[2.0**24, 1, 0, 1]])).tolist()
+    [16777216.0]
     """
     length = rows.shape[1]
     out = np.empty(rows.shape[0], np.float32)
@@ -82,7 +85,7 @@ def _four_lanes(rows: np.ndarray) -> np.ndarray:
         for first in range(4):
             chosen = firsts == first
             if chosen.any():
-                out[chosen] = _one_group(rows[chosen], min(first, length))
+                out[chosen] = four_lanes_of_group(rows[chosen], min(first, length), neighbours)
     return out
 
 
@@ -229,7 +232,10 @@ RULES: dict[str, OrderRule] = {
         "vectors of four lanes from the first 16-byte boundary on, two sums of them in turn; their sum, an odd last "
         "vector, (l0 + l2) + (l1 + l3), then the elements before the boundary and those behind the last vector; rows "
         "without a whole vector from left to right",
-        sums=_four_lanes,
+        sums=partial(_four_lanes, neighbours=False),
+    ),
+    "four_lanes_twice_by_neighbours": OrderRule(
+        "the same with (l0 + l1) + (l2 + l3)", sums=partial(_four_lanes, neighbours=True)
     ),
     "parts_in_16_lanes": OrderRule(
         "neighbouring reduced axes as one; for every index of all but the last of them a part: rows of memory in two "

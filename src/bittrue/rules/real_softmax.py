@@ -301,6 +301,38 @@ def _log_softmax_in_pairs(rows: np.ndarray) -> np.ndarray:
         return np.asarray(differences - rational_wide.library_log(sums)[:, None])
 
 
+def _softmax_of_fours(rows: np.ndarray, beta: float, fused: bool) -> np.ndarray:
+    """e * f32(1 / sum): exponentials of all rows, which lie behind each other, in fours.
+
+    >>> RULES["binary32_rational_lanes_4"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        differences = (rows - rows.max(axis=1, keepdims=True)) * np.float32(beta)
+        powers = real_function.EXPONENTIALS[fused](differences.reshape(-1)).reshape(rows.shape)
+        rule = order.RULES["four_lanes_twice_by_neighbours" if fused else "four_lanes_twice"]
+        assert rule.sums is not None
+        sums = rule.sums(powers)[:, None]
+        return np.where(np.isnan(sums), _first_nan(rows), powers * (np.float32(1) / sums))
+
+
+def _log_softmax_of_fours(rows: np.ndarray, fused: bool) -> np.ndarray:
+    """(x - max) - log(sum of exp(x - max)): exponentials and sums of every row begin with a vector.
+
+    >>> RULES["binary32_rational_lanes_4"].log_softmax(np.float32([[0, 0]])).tolist()
+    [[-0.6931471824645996, -0.6931471824645996]]
+    """
+    with np.errstate(all="ignore"):
+        differences = rows - rows.max(axis=1, keepdims=True)
+        whole = rows.shape[1] // 4 * 4
+        exponential = real_function.EXPONENTIALS[fused]
+        powers = np.empty_like(differences)
+        for function, part in ((exponential, np.s_[:, :whole]), (elementary.exp, np.s_[:, whole:])):
+            powers[part] = function(differences[part].reshape(-1)).reshape(powers[part].shape)
+        sums = order.four_lanes_of_group(powers, 0, fused)[:, None]
+        return np.where(np.isnan(sums), _first_nan(rows), differences - elementary.log(sums))
+
+
 RULES: dict[str, RealSoftmaxRule] = {
     "binary32_in_order": RealSoftmaxRule(
         _softmax,
@@ -358,6 +390,23 @@ RULES: dict[str, RealSoftmaxRule] = {
         "the same with sums of e in 4 lanes, neighbours, then what is left one by one",
         "the same library on aarch64, read; verified by running",
         powers=partial(_powers_in_one_set, width=4),
+    ),
+    "binary32_rational_lanes_4": RealSoftmaxRule(
+        partial(_softmax_of_fours, fused=False),
+        partial(_log_softmax_of_fours, fused=False),
+        "e = exp((x - max) * beta), in fours of arithmetic/rational, behind them of arithmetic/elementary: for softmax "
+        "fours of all rows, which lie behind each other, and sums as order = four_lanes_twice; for log_softmax fours "
+        "and vectors of each row; e * f32(1 / sum), (x - max) - log(sum)",
+        "docs/facts/litert.md 2.8, run: rows of every length from 1 to 70",
+        whole=True,
+    ),
+    "binary32_fused_rational_lanes_4": RealSoftmaxRule(
+        partial(_softmax_of_fours, fused=True),
+        partial(_log_softmax_of_fours, fused=True),
+        "the same with exponentials whose products and sums are rounded once, and sums as order = "
+        "four_lanes_twice_by_neighbours",
+        "docs/facts/litert.md 2.8, run on aarch64: rows of every length from 1 to 70",
+        whole=True,
     ),
     "binary64_in_pairs": RealSoftmaxRule(
         _softmax_in_pairs,

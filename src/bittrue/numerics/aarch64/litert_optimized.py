@@ -26,6 +26,26 @@ CHANGES = (
     ),
     Change("dequantize", {"dequantize": ("binary32_multiply_add", "binary32_fused_multiply_add")}),
     Change("sum", {"mean": ("binary32_affine_away", "binary32_fused_affine_away")}),
+    Change(
+        "hard_swish",
+        {
+            "hard_swish": ("q15_gate_trunc", "q15_gate_down"),
+            "hard_swish_tail": (None, "q15_gate_trunc"),
+            "lanes": (None, "blocks_of_8"),
+        },
+    ),
+    Change(
+        "max_pool", {"plain_range": ("type_limits",) * 2, "extreme": (None, "nan_else_by_signs_in_pixels")}, ("f32",)
+    ),
+    Change("mean", {"order": ("four_lanes_twice", "four_lanes_twice_by_neighbours")}),
+    *(
+        Change(stem, {"real_function": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")})
+        for stem in ("logistic", "tanh")
+    ),
+    *(
+        Change(stem, {"real_softmax": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")})
+        for stem in ("softmax", "log_softmax")
+    ),
 )
 
 LITERT_OPTIMIZED_AARCH64 = replace(

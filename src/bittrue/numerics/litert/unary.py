@@ -16,7 +16,7 @@ _TABLE_S16 = {"table": "binary32_reciprocal_513_linear_up"}
 _RANK = ("broadcast_rank_within", 8)
 _SIGMOID = {"sigmoid": "s16_table_256_linear"}
 _REAL = {"real_function": "binary32_elementary"}
-_LIBRARY = (
+LIBRARY = (
     "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 processors with "
     "fused multiply-add"
 )
@@ -52,14 +52,14 @@ ROWS: tuple[Row, ...] = (
         "run; docs/facts/litert.md 2.3",
         requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
     ),
-    Row("logistic", ("T -> T",), _REAL, "run", ("f32", "f16", "bf16"), limit=_LIBRARY),
-    Row("tanh", ("T -> T",), _REAL, "run", ("f32", "f16", "bf16"), limit=_LIBRARY),
+    Row("logistic", ("T -> T",), _REAL, "run", ("f32", "f16", "bf16"), limit=LIBRARY),
+    Row("tanh", ("T -> T",), _REAL, "run", ("f32", "f16", "bf16"), limit=LIBRARY),
     Row("exp", ("s8 -> s8",), _TABLE, "run"),
     Row("exp", ("s16 -> s16",), _TABLE_S16, "run", requires=(("zero_points_are_zero",),)),
-    Row("exp", ("f32 -> f32",), _REAL, "run", limit=_LIBRARY),
+    Row("exp", ("f32 -> f32",), _REAL, "run", limit=LIBRARY),
     Row("log", ("s8 -> s8",), _TABLE, "run"),
     Row("log", ("s16 -> s16",), _TABLE_S16, "run", requires=(("zero_points_are_zero",),)),
-    Row("log", ("f32 -> f32",), _REAL, "run", limit=_LIBRARY),
+    Row("log", ("f32 -> f32",), _REAL, "run", limit=LIBRARY),
     Row(
         "elu",
         ("* -> *",),
@@ -77,8 +77,8 @@ ROWS: tuple[Row, ...] = (
     Row("gelu", ("T -> T",), _TABLE, "run", ("s8", "u8")),
     Row("gelu", ("s16 -> s16",), _TABLE_S16, "run"),
     Row("gelu", ("T -> T",), {"real_gelu": "binary32_rational_lanes_4"}, "run", ("f32", "f16")),
-    Row("sin", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=_LIBRARY),
-    Row("cos", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=_LIBRARY),
+    Row("sin", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=LIBRARY),
+    Row("cos", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=LIBRARY),
     Row("relu", ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
     Row("relu", ("s16 -> s16",), _RELU_RANGE, "run", when=(RELUS,), requires=(("zero_points_are_zero",),)),
     Row("relu", ("f32 -> f32",), {}, "run"),

@@ -1,6 +1,6 @@
 """Rows of `litert-optimized` whose results differ from the runtime's in last bits: those of `litert`, with that limit.
 
-These binary32 kernels sum in blocks or lanes, or use vector polynomials. Shares of differing elements were measured on
+These binary32 kernels sum in blocks or lanes. Shares of differing elements were measured on
 about a million normally distributed numbers (weights of a layer scaled by the root of its summands).
 """
 
@@ -18,12 +18,11 @@ _PRODUCTS = (
     "in lanes; here sums have the order of 'litert', and last bits differ for "
 )
 _HYBRID = "these kernels scale and sum by vectors; here sums have the order of 'litert', and last bits differ for "
-_EXPONENTIALS = "here are the C library's functions, as in 'litert', there polynomials; last bits differ for "
 _VECTORS = (
     "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
 )
 
-# Operator (with conditions where they tell kernels apart), type of the weights where it has some, and how it differs.
+# Operator (with conditions where they tell kernels apart), type of the weights, and how it differs.
 _LIMITS: dict[object, dict[str, str]] = {
     ("conv", *PLANES): {
         "f32": f"{_PRODUCTS}none to 90 % of the results, growing with the number of taps",
@@ -46,12 +45,6 @@ _LIMITS: dict[object, dict[str, str]] = {
         "s8": f"{_HYBRID}none to a half of the results",
     },
     ("conv", *CUBES): {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
-    "softmax": {"": f"{_EXPONENTIALS}51 % of the results of rows of 10, 91 % of rows of 1000"},
-    "log_softmax": {"": f"{_EXPONENTIALS}15 % of the results of rows of 10, 50 % of rows of 1000"},
-    "logistic": {"": f"{_EXPONENTIALS}63 % of all arguments"},
-    "tanh": {"": f"{_EXPONENTIALS}53 % of all arguments"},
-    "hard_swish": {"": f"{_VECTORS}43 % of all arguments"},
-    "lp_pool": {"": f"{_VECTORS}6 % of the results of 3x3 windows"},
 }
 _REALS = ("f32", "f16", "bf16")
 
@@ -62,8 +55,7 @@ def _rows() -> Iterator[Row]:
         limits = _LIMITS.get(row.operator) or _LIMITS.get((row.operator, *row.when))
         if not limits or row.refuses or outputs[0] not in _REALS:
             continue
-        weights = "" if "" in limits else "s8" if {"s8", "s4", "s2"}.intersection(inputs) else "f32"
-        limit = limits[weights]
+        limit = limits["s8" if {"s8", "s4", "s2"}.intersection(inputs) else "f32"]
         yield replace(row, limit=f"{limit}. {row.limit}".removesuffix(". "), inexact=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..litert.unary import LIBRARY
 from ..table import Row
 
 _AWAY = {"softmax": "binary32_table_away"}
@@ -20,10 +21,28 @@ _NOTHING = "without elements to add, this kernel leaves its output as it was"
 _FIRST = {"start": "first_element"}
 _NAN_SIGN = "where several NaNs meet, or NaN meets an infinity times 0, the sign bit of the resulting NaN may differ"
 
+_NANS = "where several NaNs or infinities meet in a row, the results' NaN may have the bits of another one"
+
 ROWS: tuple[Row, ...] = (
     Row("softmax", ("s8 -> s8",), _AWAY, "run", requires=(("output_is", 1 / 256, -128, 0.001),)),
     Row("softmax", ("u8 -> u8",), {"softmax": "binary32_table_half_up"}, "run"),
     Row("softmax", ("s8|u8 -> s16",), _AWAY, "run"),
+    *(
+        Row(
+            stem,
+            ("f32 -> f32",),
+            {"real_softmax": "binary32_rational_lanes_4"},
+            "run; docs/facts/litert.md 2.8",
+            limit=f"{LIBRARY}; {_NANS}",
+        )
+        for stem in ("softmax", "log_softmax")
+    ),
+    Row(
+        "lp_pool",
+        ("f32 -> f32",),
+        {"average": "binary32_reciprocal", "plain_range": "type_limits"},
+        "run; docs/facts/litert.md 2.8",
+    ),
     Row("log_softmax", ("s8 -> s8",), _LOGARITHM, "run", requires=(("output_is", 1 / 16, 127),)),
     Row("log_softmax", ("u8 -> u8",), _LOGARITHM, "run", requires=(("output_is", 1 / 16, 255),)),
     Row(

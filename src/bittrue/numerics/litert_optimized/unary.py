@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..litert.unary import LIBRARY
 from ..table import Row
 
 # Vector loops, and the scalar loops behind them.
@@ -22,6 +23,10 @@ _REQUANTIZE = {
     "lanes": "blocks_of_16",
     "store": "zero_point_then_clamp",
 }
+
+LANES = {"real_function": "binary32_rational_lanes_4"}
+_OF_16_BITS = {"real_function": "operations_of_16_bits"}
+_RUN = "run; docs/facts/litert.md 2.8"
 
 _SIGMOID = {"sigmoid": "s16_polynomial_or_table_256"}
 
@@ -67,12 +72,13 @@ ROWS: tuple[Row, ...] = (
     Row(
         "round_to_integer",
         ("f32 -> f32",),
-        {},
-        "run",
+        {"real_function": "binary32_floor_or_next"},
+        _RUN,
         when=(("attribute_is", "direction", "even"),),
-        limit="numbers below 0 that are rounded to 0 give +0 in this kernel, and -0 here",
-        inexact=True,
     ),
+    Row("logistic", ("f32 -> f32",), LANES, _RUN, limit=LIBRARY),
+    *(Row(stem, ("T -> T",), _OF_16_BITS, _RUN, ("f16", "bf16"), limit=LIBRARY) for stem in ("logistic", "tanh")),
+    *(Row(stem, ("f32 -> f32",), LANES, _RUN) for stem in ("hard_swish", "tanh")),
     Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
     Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
     Row("hadamard_rotation", ("f32 -> f32",), {}, "run; docs/facts/litert.md 2.3"),

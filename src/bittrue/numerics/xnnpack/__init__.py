@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from ..litert.elementwise import STORED
 from ..litert_optimized import LITERT_OPTIMIZED
-from ..table import Numerics
+from ..table import Numerics, reached
 from . import elementwise, matrix, movement, reduction
 
 XNNPACK = Numerics(
     "xnnpack",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), x86-64, one thread",
     "Hypothesis-built single-operator models and the outputs of real models, byte for byte",
-    STORED + matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows,
+    reached(STORED + matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows),
     LITERT_OPTIMIZED.versions,
     prepares_constants=True,
     limit=(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...graph import DATA_TYPES
+from ...graph import DATA_TYPES, Attribute
 from ...records import replace
-from ...rules import hard_swish
+from ...rules import hard_swish, lanes
 from ..core.base import Call, Lowered, Operator, Step, same_shape
-from ..core.elementwise import blockwise
+from ..core.elementwise import blockwise, in_lanes
 from ..core.functions import HARD_SWISH
 from .logistic import evaluate, table_lowered
 from .rounded_table import with_rounded_table
@@ -26,24 +26,32 @@ def _real(x: np.ndarray) -> np.ndarray:
 
 
 def lower(call: Call) -> Lowered:
-    """The rule's answer to every quantized value; real numbers need nothing."""
+    """The rules' answers to every quantized value; real numbers need nothing."""
     source, output = call.input(0), call.output
     if not output.type.is_integer:
         return Lowered()
     if "table" in call.rules:
         # A lookup like any other.
         return replace(table_lowered(call, _real), operator="logistic")
-    rule = hard_swish.RULES[call.rules["hard_swish"]]
     low, high = output.type.minimum, output.type.maximum
     q = np.arange(low, high + 1)
+    about = float(source.scale), source.zero_point, float(output.scale), output.zero_point, low, high
+    chosen = {"entries": "hard_swish", "entries_tail": "hard_swish_tail"}
+    parameters: dict[str, Attribute] = {"dtype": output.dtype, "minimum": low}
+    if "lanes" in call.rules:
+        parameters["body"] = lanes.RULES[call.rules["lanes"]].body(output.size)
     try:
         with np.errstate(over="ignore", under="ignore"):
-            entries = rule(q, float(source.scale), source.zero_point, float(output.scale), output.zero_point, low, high)
+            arrays = {
+                name: hard_swish.RULES[call.rules[slot]](q, *about)
+                for name, slot in chosen.items()
+                if slot in call.rules
+            }
     except (OverflowError, ValueError) as error:
         raise call.invalid(
             "BT-MULTIPLIER", f"the scales give no usable multiplier: {error}", "quantize the model again"
         ) from None
-    return Lowered(parameters={"dtype": output.dtype, "minimum": low}, arrays={"entries": entries})
+    return Lowered(parameters, arrays)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -52,14 +60,19 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [evaluate(step, inputs[0], "hard_swish")]
     if not step.arrays:
         return [blockwise(_real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
-    entries, minimum = step.arrays["entries"], step["minimum"]
-    return [blockwise(lambda q: entries[q - minimum], [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
+    minimum, dtype = step["minimum"], DATA_TYPES[step["dtype"]].numpy
+
+    def read(entries: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda q: entries[q - minimum]
+
+    body, tail = read(step.arrays["entries"]), read(step.arrays.get("entries_tail", step.arrays["entries"]))
+    return [in_lanes(body, tail, step.parameters.get("body", inputs[0].size), inputs, dtype)]
 
 
 OPERATOR = with_rounded_table(
     Operator(
         "hard_swish",
-        ("hard_swish", "real_function", "table"),
+        ("hard_swish", "hard_swish_tail", "lanes", "real_function", "table"),
         same_shape,
         lower,
         reference,

@@ -84,7 +84,7 @@ def evaluate(step: Step, x: np.ndarray, function: str) -> np.ndarray:
     """The rule's function of real numbers, block by block."""
     rule = real_function.RULES[step.rules["real_function"]]
     with np.errstate(over="ignore", under="ignore"):  # when results are rounded to binary16
-        return blockwise(rule.functions[function], [x], x.dtype, rule.type)
+        return blockwise(rule.functions[function], [x], x.dtype, rule.type or x.dtype)
 
 
 def _logistic(rule: table.TableRule, known: Mapping[str, Any]) -> Any:

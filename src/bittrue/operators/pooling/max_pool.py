@@ -59,11 +59,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x = inputs[0]
     images = Images(step, x)
     out = images.empty(x.dtype)
-    for image, result in zip(images, out, strict=True):
+    for number, (image, result) in enumerate(zip(images, out, strict=True)):
         if not result.size:
             break
         if "extreme" in step.rules and ordered_maxima.matters(image):
-            largest = ordered_maxima.largest(step, images, image)
+            largest = ordered_maxima.largest(step, images, image, number)
         else:
             largest = image
             for axis in (2, 1, 0):

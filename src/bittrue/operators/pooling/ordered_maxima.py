@@ -9,6 +9,8 @@ The way of a step is one of
 - ``columns``: down each column of the image, in vectors in whole groups of four columns; then along the row of
   these, in vectors, where columns outside of the image are the least finite number
 - ``columns_of_volumes``: the same, columns from the least finite number on
+- ``pixels``: in the order of the taps, from the least finite number on, those outside left out; in vectors the channels
+  of a pixel of the output that fill vectors from a boundary of 16 bytes on
 - ``lanes``: a whole image in four lanes, in vectors; then lanes 0 and 2, 1 and 3, both, and the elements that are left,
   not in vectors
 
@@ -37,6 +39,8 @@ def way(call: Call, windows: Sequence[Window]) -> str:
     rule = extreme.RULES[call.rules["extreme"]]
     if not rule.in_windows:
         raise call.unsupported("BT-POOL-EXTREME", f"windows by '{call.rules['extreme']}'", "choose other numerics")
+    if rule.in_pixels:
+        return "pixels"
     x, attributes = call.input(0), call.node.attributes
     block = attributes.get("block", CHANNELS)
     assert isinstance(block, int)
@@ -57,8 +61,8 @@ def matters(image: np.ndarray) -> bool:
     return bool((np.isnan(image) | (image == -np.inf) | ((image == 0) & np.signbit(image))).any())
 
 
-def largest(step: Step, images: Images, image: np.ndarray) -> np.ndarray:
-    """One value per window of an image, in the step's way."""
+def largest(step: Step, images: Images, image: np.ndarray, number: int) -> np.ndarray:
+    """One value per window of an image, the `number`-th, in the step's way."""
     rule, how = extreme.RULES[step.rules["extreme"]], step["way"]
 
     def join(vectors: bool) -> _Join:
@@ -66,6 +70,13 @@ def largest(step: Step, images: Images, image: np.ndarray) -> np.ndarray:
 
     if how == "lanes":
         return _in_lanes(image, join(True), join(False))
+    if how == "pixels":
+        in_vectors, single = (_in_order(images, image, join(vectors), False) for vectors in (True, False))
+        places = number * single.size + np.arange(single.size).reshape(single.shape)
+        first, channels = places[..., :1], single.shape[-1]
+        begin = -first % 4
+        place = places - first - begin
+        return np.where((place >= 0) & (place < (channels - begin) // 4 * 4), in_vectors, single)
     if how.startswith("columns"):
         return _in_columns(images, image, join(True), join(False), how == "columns")
     return _in_order(images, image, join(how == "vectors"), how == "from_first")
