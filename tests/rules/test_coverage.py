@@ -110,6 +110,7 @@ SEPARATED = {
     "half_nan": ("test_movement_rules", "test_half_nan_rules_are_told_apart"),
     "widen": ("test_movement_rules", "test_widen_rules_are_told_apart"),
     "window_average": ("test_window_rules", "test_window_average_rules_are_told_apart"),
+    "weights_offset": ("test_real_rules", "test_weights_offset_rules_are_told_apart"),
     "window_levels": ("test_level_rules", "test_window_levels_rules_are_told_apart"),
     "zero_points": ("test_narrow_rules", "test_zero_points_are_told_apart"),
     "weighted": ("test_movement_rules", "test_weighted_rules_are_told_apart"),

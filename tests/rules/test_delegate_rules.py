@@ -70,13 +70,15 @@ def test_sum_of_products_rules_are_told_apart() -> None:
     term, which is no eighth one.
     """
     first, second = F32([1 + 2.0**-12]), F32([1 + 2.0**-12])
-    found = {}
+    found, apart = {}, {}
     for name, rule in sum_of_products.RULES.items():
         total = F32([-1 - 2.0**-11])
         left = total.copy()
         rule(total, first, second, np.empty(1, F32))
         rule.term(0, 1)(left, first, second, np.empty(1, F32))
         found[name] = float(total[0]), float(left[0]), rule.from_bias, rule.by_columns, rule.in_chains
+        if rule.inside or rule.tiles is not None:
+            apart[name] = found.pop(name)[0], rule.from_bias, rule.inside, rule.tiles is not None
     small = 2.0**-24
     assert found == {
         "binary32_in_order": (0.0, 0.0, False, False, False),
@@ -86,6 +88,12 @@ def test_sum_of_products_rules_are_told_apart() -> None:
         "binary32_fused_from_bias_by_columns": (small, small, True, True, False),
         "binary32_fused_in_chains": (small, small, True, False, True),
         "binary32_fused_by_columns_in_chains": (small, small, True, True, True),
+    }
+    assert apart == {
+        "binary32_from_bias_inside": (0.0, True, True, False),
+        "binary32_fused_from_bias_inside": (small, True, True, False),
+        "binary32_in_tiles": (0.0, False, False, True),
+        "binary32_fused_in_tiles": (small, False, False, True),
     }
 
 
@@ -118,7 +126,7 @@ def test_add_matrix_is_one_term_after_the_other(seed: int, k: int) -> None:
             expected = Fraction(0)
             for term, (x, w) in enumerate(zip(a[m], b[:, n], strict=True)):
                 product = Fraction(float(x)) * Fraction(float(w))
-                apart = name == "binary32_in_order" or (name == "binary32_eights_then_fused" and term < k // 8 * 8)
+                apart = "fused" not in name or (name == "binary32_eights_then_fused" and term < k // 8 * 8)
                 expected = nearest(expected + (nearest(product) if apart else product))
             assert Fraction(float(total[m, n])) == expected, name
 
@@ -154,10 +162,13 @@ def test_quantize_asymmetric_rules_are_told_apart() -> None:
 
 
 def test_quantize_symmetric_rules_are_told_apart() -> None:
-    """`quantize_symmetric`: the same number."""
-    row = F32([[0.49999997, 0, 0, 0, 0, 0, 0, 127]])
-    answers = {name: int(rule(row)[0][0, 0]) for name, rule in quantize_rows.SYMMETRIC.items()}
-    assert answers == {"binary32_range_over_127_by_eights": 1, "binary32_range_over_127_away": 0}
+    """`quantize_symmetric`: the same number, and one so small that the inverse of its scale is infinite."""
+    rows = F32([[0.49999997, 0, 0, 0, 0, 0, 0, 127], [1e-40, 0, 0, 0, 0, 0, 0, 0]])
+    assert {name: tuple(rule(rows)[0][:, 0].tolist()) for name, rule in quantize_rows.SYMMETRIC.items()} == {
+        "binary32_range_over_127_by_eights": (1, 127),
+        "binary32_range_over_127_away": (0, 127),
+        "binary64_range_over_127_away": (0, 0),
+    }
 
 
 def test_rows_are_told_apart() -> None:

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
-from bittrue.rules import byte_products, plain_range, quantize_rows, row_sums, scale_back, sum_of_products
+from bittrue.rules import (
+    byte_products,
+    plain_range,
+    quantize_rows,
+    row_sums,
+    scale_back,
+    sum_of_products,
+    weights_offset,
+)
 from support.strategies import seeds
 
 F32 = np.float32
@@ -157,18 +165,30 @@ def test_scale_back_is_the_exact_rounding(total: int, row: float, weight: float)
         "binary32_product_of_scales": of_product,
         "binary32_product_then_fused": of_product,
         "binary32_one_by_one": nearest(nearest(exact_total * Fraction(weight)) * Fraction(row)),
-        "binary32_rows_then_fused": nearest(nearest(exact_total * Fraction(row)) * Fraction(weight)),
+        **dict.fromkeys(
+            (
+                "binary32_rows_then_fused",
+                "binary32_rows_first",
+                "binary32_one_by_one_by_fours",
+                "binary32_rows_first_by_fours",
+            ),
+            nearest(nearest(exact_total * Fraction(row)) * Fraction(weight)),
+        ),
     }
     for name, rule in scale_back.RULES.items():
         assert Fraction(float(rule(np.array([total]), F32(row), F32([weight]))[0])) == expected[name]
 
 
 def test_scale_back_rules_are_told_apart() -> None:
-    """`scale_back`: 81 * 0.9 * 0.8 less 58.3; what the sum begins with is added behind rules that do not do it."""
-    total, row, weight, start = np.array([81]), F32(0.9), F32([0.8]), F32([-58.3])
+    """`scale_back`: 21 * 0.9 * 0.8 less 15.08 in the first and the fifth channel of two rows; what the sum begins with
+    is added behind rules that do not do it.
+    """
+    total, row, weight, start = np.full((2, 5), 21), F32(0.9), np.full(5, 0.8, F32), np.full(5, -15.08, F32)
     found = {
-        float(
-            (rule(total, row, weight, start) if name in scale_back.WITH_START else rule(total, row, weight) + start)[0]
+        tuple(
+            (rule(total, row, weight, start) if name in scale_back.WITH_START else rule(total, row, weight) + start)[
+                0, [0, 4]
+            ].tolist()
         )
         for name, rule in scale_back.RULES.items()
     }
@@ -241,3 +261,19 @@ def test_rows_that_are_not_finite(rules: dict[str, quantize_rows.QuantizeRowsRul
     for rule in rules.values():
         with pytest.raises(OverflowError):
             rule(F32([[0, value]]))
+
+
+@given(value=st.floats(2**-20, 2**20, width=32), sign=st.sampled_from([1, -1]))
+def test_symmetric_rows_round_exactly(value: float, sign: int) -> None:
+    """Scale and inverse are quotients that are rounded to binary64 and then to binary32."""
+    q, scale, _ = quantize_rows.SYMMETRIC["binary64_range_over_127_away"](F32([[sign * value, value / 3, 0]]))
+    assert float(scale[0]) == float(F32(value / 127.0))
+    steps = F32(value / 3) * F32(127.0 / value)
+    assert q[0].tolist() == [sign * 127, int(np.floor(np.float64(steps) + 0.5)), 0]
+
+
+def test_weights_offset_rules_are_told_apart() -> None:
+    """`weights_offset`: -7 * 3 * 0.1 * 0.3 and 0.63."""
+    parts = np.array([[3]]), F32([[0.1]]), F32([0.3]), F32([0.63])
+    found = {float(rule.begin(*parts)[0, 0]) for rule in weights_offset.RULES.values()}
+    assert len(found) == len(weights_offset.RULES)

@@ -80,6 +80,25 @@ def symmetric(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.clip(q, -127, 127), scale, np.zeros(len(x), np.int64)
 
 
+def symmetric_by_wide_quotients(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[rows, n] -> integers (int64), binary32 scales max|x| / 127, and zero points, all 0.
+
+    Elements are multiplied by 127 / max|x| (quotients in binary64, then rounded) and rounded, ties away; a row of zeros
+    has scale 1. What does not fit 32 bits becomes 0. Source: optimized/4bit/sse_fully_connected.cc
+    (SseBatchQuantizeFloats4Bit), read; verified by running.
+
+    >>> symmetric_by_wide_quotients(np.float32([[0.49999997, 0, 0, 0, 0, 0, 0, 0, 0.49999997, 127]]))[0][0, [0, 8]].tolist()
+    [0, 0]
+    """
+    _refuse_what_is_not_finite(x)
+    with np.errstate(all="ignore"):
+        largest = np.abs(x).max(axis=-1, initial=0).astype(np.float64)
+        largest = np.where(largest == 0, 127.0, largest)
+        steps = round_away(x * (127.0 / largest).astype(_f32)[:, None])
+    q = np.where(np.abs(steps) < 2.0**31, steps, 0).astype(np.int64)
+    return q, (largest / 127.0).astype(_f32), np.zeros(len(x), np.int64)
+
+
 def asymmetric(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """[rows, n] -> integers in [-128, 127] (int64), binary32 scales and zero points.
 

@@ -132,6 +132,7 @@ _TABLES = {
     "window_levels": ("window_levels", "RULES"),
     "quantized_weights": ("range_layer", "WEIGHTS"),
     "zero_points": ("zero_points", "RULES"),
+    "weights_offset": ("weights_offset", "RULES"),
     "weighted": ("interpolate", "WEIGHTED"),
 }
 

@@ -44,6 +44,7 @@ def binary32_range_even(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 SYMMETRIC: dict[str, QuantizeRowsRule] = {
     "binary32_range_over_127_by_eights": row_quantize.symmetric,
     "binary32_range_over_127_away": row_quantize.symmetric_away,
+    "binary64_range_over_127_away": row_quantize.symmetric_by_wide_quotients,
 }
 ASYMMETRIC: dict[str, QuantizeRowsRule] = {
     "binary32_range_over_255_by_eights": row_quantize.asymmetric,

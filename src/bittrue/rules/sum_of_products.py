@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arithmetic import floats
+from ..arithmetic import floats, tiled_products
 from ..records import dataclass
 
 # The NaN of an invalid operation on x86; other machines clear the sign bit.
@@ -23,19 +23,24 @@ class SumRule:
 
     Attributes:
         from_bias: sums start with the bias, not with +0, and what lies outside of an image is a term with a zero.
+        inside: what lies outside of an image is left out all the same.
         by_columns: a filter is walked column by column, not row by row, and sums end as f32(total + 0) where it does
             not fill 3, 4, 9 or 25 taps.
         in_chains: terms take turns in chains, of which the first starts with the bias, the others with +0; how many
             there are, `chains_of_product`, `chains_of_windows` or `chains_of_taps` say.
         rest: adds the terms that are left of eights, where these are added in another way.
+        tiles: makes a whole product of matrices, where the order of its sums goes by where results lie. Windows are
+            rows then, with zeros outside of the image; transposed layers multiply first, and add up products then.
     """
 
     add: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
     formula: str
     from_bias: bool = False
+    inside: bool = False
     by_columns: bool = False
     in_chains: bool = False
     rest: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None] | None = None
+    tiles: tiled_products.TiledProduct | None = None
 
     def __call__(self, total: np.ndarray, first: np.ndarray, second: np.ndarray, room: np.ndarray) -> None:
         self.add(total, first, second, room)
@@ -207,6 +212,18 @@ RULES: dict[str, SumRule] = {
     "binary32_fused_from_bias": SumRule(
         binary32_fused, "f32(total + x * w), one rounding, from the bias on, filters row by row", from_bias=True
     ),
+    "binary32_from_bias_inside": SumRule(
+        binary32_in_order,
+        "f32(total + f32(x * w)) from the bias on, filters row by row, without what lies outside of an image",
+        from_bias=True,
+        inside=True,
+    ),
+    "binary32_fused_from_bias_inside": SumRule(
+        binary32_fused,
+        "f32(total + x * w), one rounding, from the bias on, filters row by row, without what lies outside of an image",
+        from_bias=True,
+        inside=True,
+    ),
     "binary32_fused_from_bias_by_columns": SumRule(
         binary32_fused,
         "f32(total + x * w), one rounding, from the bias on, filters column by column",
@@ -234,5 +251,21 @@ RULES: dict[str, SumRule] = {
         "f32(total + f32(x * w)) from +0 on for whole eights of terms, f32(total + x * w) for those left, then "
         "f32(total + bias)",
         rest=binary32_fused,
+    ),
+    "binary32_in_tiles": SumRule(
+        binary32_in_order,
+        "f32(total + f32(x * w)) from +0 on, then f32(total + bias). In whole fours of rows: eights of filters in "
+        "order; four behind them in two chains, k mod 2 as far as eights of terms go; the last up to three in four, "
+        "k mod 4. "
+        "Rows behind the fours: in order. A single row or filter: four lanes, (0 + 2) + (1 + 3), then the rest. Few of "
+        "all (below 20): two sets of such lanes in turn",
+        tiles=tiled_products.in_tiles,
+    ),
+    "binary32_fused_in_tiles": SumRule(
+        binary32_fused,
+        "f32(total + x * w), one rounding, from +0 on, in order, then f32(total + bias); the last whole four of eight "
+        "terms and more goes 1, 2, 3, 0 but where row and filter are among the first four of eight. A single row with "
+        "four filters and terms: four lanes, (0 + 1) + (2 + 3)",
+        tiles=tiled_products.fused_in_tiles,
     ),
 }

@@ -27,6 +27,7 @@ class Change:
         limit: how often the results are other ones all the same, beside the row's own limit; None: that one is not
             true here, and there is no other.
         odd: whether the limit is about operands that no quantizer writes, and all else is exact.
+        exact: whether results are the runtime's here although they may not be on x86-64.
     """
 
     operator: str
@@ -38,6 +39,7 @@ class Change:
     ways: tuple[tuple[tuple[tuple[object, ...], ...], Mapping[str, str]], ...] = ()
     limit: str | None = ""
     odd: bool = False
+    exact: bool = False
 
     def fits(self, row: Row) -> bool:
         """Whether the row is one of those that change."""
@@ -54,7 +56,8 @@ class Change:
             yield replace(row, when=(*row.when, *self.keeps), evidence=RUN)
         after = {slot: rule for slot, (_, rule) in self.rules.items()}
         rules = {slot: rule for slot, rule in {**row.rules, **after}.items() if rule is not None}
-        limit = "" if self.limit is None else ". ".join(filter(None, (self.limit, row.limit)))
+        limit = "" if self.limit is None else ". ".join(filter(None, (self.limit, "" if self.exact else row.limit)))
+        inexact = not self.exact and (row.inexact or bool(self.limit and not self.odd))
         for conditions, others in (*self.ways, ((), {})):
             yield replace(
                 row,
@@ -62,7 +65,7 @@ class Change:
                 when=(*row.when, *conditions),
                 evidence=RUN,
                 limit=limit,
-                inexact=row.inexact or bool(self.limit and not self.odd),
+                inexact=inexact,
             )
 
 

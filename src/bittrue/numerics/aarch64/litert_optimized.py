@@ -6,7 +6,7 @@ Matrix products are requantized once, with ties up; those of bytes by a single v
 from __future__ import annotations
 
 from ...records import replace
-from ..litert.convolution import PLANES
+from ..litert.convolution import CUBES, DEPTHWISE, PLANES
 from ..litert_optimized import LITERT_OPTIMIZED
 from . import litert
 from .changes import Change, changed
@@ -14,8 +14,29 @@ from .changes import Change, changed
 _ONCE = {"rescale": ("q31_two_step_up_up", "q31_one_step_up_shift_wraps")}
 BYTES = ("s8", "u8")
 _VECTOR = (("multiplies_one_vector", 4, 8),)
+_TILES = {"sum_of_products": ("binary32_in_tiles", "binary32_fused_in_tiles")}
+_OF_CHANNELS = {"sum_of_products": ("binary32_from_bias_inside", "binary32_fused_from_bias_inside")}
+_OF_CUBES = {"sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_tiles")}
+_IN_EIGHTS = {"scale_back": ("binary32_one_by_one_by_fours", "binary32_product_of_scales")}
+_OFFSET = {
+    "scale_back": ("binary32_rows_first", "binary32_rows_first_by_fours"),
+    "weights_offset": ("seven_apart", "seven_apart_joined"),
+}
+_JOINED = {
+    "scale_back": ("binary32_product_of_scales", "binary32_product_then_fused"),
+    "row_sums": ("s16_lanes_of_eight", "exact"),
+}
+_EXACT_ROWS = {"row_sums": ("s16_lanes_of_eight", "exact")}
 CHANGES = (
+    *(Change(stem, _TILES, exact=True) for stem in ("conv", "conv_transpose", "fully_connected")),
+    Change("conv", _OF_CHANNELS),
+    Change("conv", _OF_CUBES, when=CUBES),
+    Change("conv", _IN_EIGHTS, when=DEPTHWISE, keeps=(("three_by_three_in_eights", False),)),
+    Change("conv", _EXACT_ROWS),
+    Change("fully_connected", _OFFSET),
+    Change("fully_connected", _JOINED),
     *litert.CHANGES,
+    *litert.FUSED,
     Change("conv", _ONCE, BYTES, when=PLANES, keeps=_VECTOR),
     Change("conv", _ONCE, when=PLANES),
     Change("fully_connected", _ONCE, BYTES, keeps=_VECTOR),

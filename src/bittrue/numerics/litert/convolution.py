@@ -30,6 +30,7 @@ _PRODUCT = _UNSIGNED
 _PER_TENSOR = "parameters per axis are refused; kernels take the multiplier for 0 and store the zero point"
 # The result's shape is the last operand; scales belong to tensors.
 _STATED = "- - - - - - s32"
+TRANSPOSED = (f"f32 f32 f32|- {_STATED} -> f32",)
 _PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
 _CONFUSED = (
     "the kernels do not check these types: they read weights or bias, or write the output, as if it had another type, "
@@ -173,7 +174,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero", 0, 2),),
         limit=_PLANNED,
     ),
-    Row("conv_transpose", (f"f32 f32 f32|- {_STATED} -> f32",), _IN_ORDER, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row("conv_transpose", TRANSPOSED, _IN_ORDER, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
     Row("matmul", ("s8 s8 -> s8",), _PRODUCT, "run; docs/facts/litert.md 2.1", limit=_PER_TENSOR),
     Row("matmul", ("s8 s8 -> s32",), {"accumulate": "s32_wrap"}, "run"),
     Row(

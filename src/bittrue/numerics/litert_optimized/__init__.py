@@ -10,10 +10,18 @@ from ..litert import LITERT
 from ..litert.differences import with_differences
 from ..litert.elementwise import STORED
 from ..table import Numerics, reached
-from . import convolution, elementwise, inexact, reduction, refused, unary
+from . import convolution, elementwise, layers, reduction, refused, unary
 from .versions import VERSIONS
 
-_OWN = STORED + convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + inexact.ROWS + refused.ROWS
+_OWN = (
+    STORED
+    + convolution.ROWS
+    + layers.ROWS
+    + elementwise.ROWS
+    + reduction.ROWS
+    + unary.ROWS
+    + refused.ROWS
+)
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",

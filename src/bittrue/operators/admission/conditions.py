@@ -165,6 +165,19 @@ def hybrid_product_is(call: Call, *ways: str) -> bool:
     return row_product.way_of_product(prod(call.output.shape) // max(1, rows), rows, columns) in ways
 
 
+def sums_in_one_block(call: Call, most: int) -> bool:
+    """Filters (the weights' first axis) of at most so many terms, or a single one, or one pixel or row of results."""
+    filters, *taps = call.input(1).shape
+    return prod(taps) <= most or filters == 1 or prod(call.output.shape) == filters
+
+
+def four_bits_in_blocks(call: Call) -> bool:
+    """Weights are constants of 4 bits: four rows or more, of an even number of 32 columns or more."""
+    weights = call.input(1)
+    rows, columns = weights.shape
+    return weights.dtype == "s4" and call.is_stored(1) and rows >= 4 and columns >= 32 and columns % 2 == 0
+
+
 def every_output_its_group(call: Call) -> bool:
     """As many groups as output channels."""
     return convolution_windows(call)[1] == call.input(1).shape[0]
@@ -283,6 +296,25 @@ def taps_in_pairs(call: Call) -> bool:
         return False
     sides = listed_windows(call, source[1:3], (3, 3))
     return {pad for side in sides for pad in (side.before, side.after)} == {1}
+
+
+def three_by_three_in_eights(call: Call, wanted: bool) -> bool:
+    """Whether it is as `wanted` that a depthwise convolution has 3x3 taps for channels that come in eights, one filter
+    each, steps of 1 or 2 in both directions, no dilation, and the same padding of 0 or 1 before both axes, behind which
+    windows reach no farther; images of one line or column are single pixels.
+    """
+    (vertical, horizontal), groups = convolution_windows(call)
+    both = (vertical, horizontal)
+    found = (
+        groups == call.output.shape[-1] == call.input(0).shape[-1]
+        and groups % 8 == 0
+        and all(one.taps == 3 and one.dilation == 1 for one in both)
+        and vertical.stride == horizontal.stride <= 2
+        and vertical.before == horizontal.before <= 1
+        and all(one.reached <= one.size + 2 * one.before for one in both)
+        and (vertical.before == 0 or 1 not in (vertical.size, horizontal.size) or vertical.size == horizontal.size)
+    )
+    return found == wanted
 
 
 def several_filters_per_channel(call: Call) -> bool:
@@ -624,6 +656,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "experts_gate_by_blocks": experts_gate_by_blocks,
     "size_in_blocks": size_in_blocks,
     "size_not_in_blocks": size_not_in_blocks,
+    "four_bits_in_blocks": four_bits_in_blocks,
     "filters_of_one_channel": filters_of_one_channel,
     "filters_of_one_pixel": filters_of_one_pixel,
     "first_zero_point_is_zero": first_zero_point_is_zero,
@@ -657,6 +690,8 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "rows_are_whole_blocks": rows_are_whole_blocks,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,
+    "three_by_three_in_eights": three_by_three_in_eights,
+    "sums_in_one_block": sums_in_one_block,
     "scale_ratio_within": scale_ratio_within,
     "several_filters_per_channel": several_filters_per_channel,
     "single_tap": single_tap,

@@ -108,7 +108,7 @@ def lower(call: Call) -> Lowered:
             work=call.output.size * depth,
             scratch=4 * (source.size + 2 * call.output.size + (1 << 20)),
         )
-    if "quantize_asymmetric" in call.rules:
+    if "scale_back" in call.rules:
         return _lower_hybrid(call)
     _check_weight_scales(call, units)
     check_bias_type(call)
@@ -133,7 +133,8 @@ def lower(call: Call) -> Lowered:
 
 
 def _lower_hybrid(call: Call) -> Lowered:
-    asymmetric = bool(call.attribute("asymmetric_quantize_inputs")) or "quantize_symmetric" not in call.rules
+    asked = bool(call.attribute("asymmetric_quantize_inputs")) and "quantize_asymmetric" in call.rules
+    asymmetric = asked or "quantize_symmetric" not in call.rules
     units = call.input(1).shape[0]
     if asymmetric and call.input(1).value is None:
         raise call.unsupported(
@@ -158,7 +159,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return whole_product.reference(step, inputs)
     if "sum_of_products" in step.rules:
         return real_layers.multiply(step, inputs)
-    if "quantize_asymmetric" in step.rules:
+    if "scale_back" in step.rules:
         return hybrid_layers.multiply(step, inputs)
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
@@ -192,7 +193,7 @@ OPERATOR = Operator(
         "activation_range",
         *REAL_SLOTS,
         *HYBRID_SLOTS,
-        *("row_sums", "real_product", "channel_parameters"),
+        *("row_sums", "weights_offset", "real_product", "channel_parameters"),
     ),
     infer,
     lower,

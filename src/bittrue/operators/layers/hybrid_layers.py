@@ -12,7 +12,7 @@ import numpy as np
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...errors import RunError
 from ...graph import Attribute
-from ...rules import byte_products, plain_range, quantize_rows, row_sums, scale_back
+from ...rules import byte_products, plain_range, quantize_rows, row_sums, scale_back, weights_offset
 from ..core.accumulator import finish_accumulator, proven_bound, weight_sums
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows
@@ -114,13 +114,24 @@ def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     start = np.zeros(channels, np.float32) if bias is None else bias.reshape(-1)
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], channels), np.float32)
     more = _byte_errors(step, weights) if _by_bytes(step, channels) else None
+    wrong = _wrong_sums(step, weights.reshape(channels, -1))
     for n, image in enumerate(x if out.size else ()):
         q, scale, zero_point = quantize(step, image.reshape(1, -1))
         pixels = np.moveaxis((q - zero_point).reshape(image.shape), -1, 0)[:, None]
         for _, rows, sums in integer_sums(pixels, matrices, windows, _bound(step), more):
             acc = np.ascontiguousarray(sums.reshape(channels, -1).T)
+            if wrong is not None:
+                acc -= zero_point * wrong
             out[n, rows] = finish(step, acc, scale, start).reshape(-1, *out.shape[2:])
     return [out]
+
+
+def _wrong_sums(step: Step, weights: np.ndarray) -> np.ndarray | None:
+    """What sums of the rows of weights, as the rule makes them, are too large by, where zero points meet these."""
+    if step["quantize"] != "asymmetric" or "row_sums" not in step.rules:
+        return None
+    wrong = row_sums.RULES[step.rules["row_sums"]](weights) - row_sums.exact(weights)
+    return wrong if wrong.any() else None
 
 
 def _byte_errors(step: Step, weights: np.ndarray) -> Addend | None:
@@ -170,7 +181,8 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     start = np.zeros(len(weights), np.float32) if bias is None else bias.reshape(-1)
-    if not x.any() and step.rules["scale_back"] in scale_back.SKIPS_ZEROS:
+    apart = weights_offset.RULES.get(step.rules.get("weights_offset", ""))
+    if not x.any() and step.rules["scale_back"] in scale_back.SKIPS_ZEROS and apart is None:
         clamp = plain_range.CLAMPS[step.rules["plain_range"]]
         only_bias = np.broadcast_to(start, step["output_shape"])
         return [clamp(only_bias, step["low"], step["high"])]
@@ -179,12 +191,15 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     q, scales, zero_points = quantize(step, x.reshape(-1, weights.shape[1]))
     zero_points = zero_points[:, None]
     acc = exact_matmul((q - zero_points).astype(work_type), weights.T.astype(work_type), bound).astype(np.int64)
+    if apart is not None:
+        row_sums_of_q = q.sum(axis=1, keepdims=True)
+        start = apart.begin(row_sums_of_q, scales[:, None], step.arrays["weight_scales"], start)
+        return [finish(step, acc + apart.offset * row_sums_of_q, scales[:, None], start).reshape(step["output_shape"])]
     more = byte_products.RULES[step.rules["byte_products"]](q, weights)
     if more is not None:
         acc += more
-    if step["quantize"] == "asymmetric":
+    wrong = _wrong_sums(step, weights)
+    if wrong is not None:
         # The exact product took zero point times exact sums off.
-        wrong = row_sums.RULES[step.rules["row_sums"]](weights) - row_sums.exact(weights)
-        if wrong.any():
-            acc -= zero_points * wrong
+        acc -= zero_points * wrong
     return [finish(step, acc, scales[:, None], start).reshape(step["output_shape"])]

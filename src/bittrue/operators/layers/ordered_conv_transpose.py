@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...arithmetic.tiled_products import TiledProduct
 from ...graph import Attribute
 from ...records import replace
 from ...rules import multiply_add, plain_range, sum_of_products
@@ -74,6 +75,18 @@ def _add_scaled(step: Step, total: np.ndarray, pixels: np.ndarray, filters: np.n
             total[...] = add((pixels[:, k, None] * filters[k]).astype(np.float32) * scales, scale, total)
 
 
+def _add_planes(step: Step, tiles: TiledProduct, image: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
+    """One product of all positions and filters of all taps, whose results are added in the order of positions."""
+    channels, depth = weights.shape[-1], weights.shape[-2]
+    rows = image.reshape(-1, depth)
+    filters = np.ascontiguousarray(weights.swapaxes(-1, -2)).reshape(-1, depth)
+    planes = tiles(filters, rows, len(rows), 0).reshape(*image.shape[:-1], *weights.shape[:-2], channels)
+    with np.errstate(all="ignore"):
+        for tap in reversed(list(np.ndindex(*weights.shape[:-2]))):
+            of, to = tap_slices(step, tap, image.shape[:-1], total.shape[:-1])
+            total[to] += planes[(*of, *tap)]
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One pass per tap over all input positions whose copy falls into the result.
 
@@ -89,6 +102,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         total[...] = bias.reshape(-1)
     taps, chains = list(np.ndindex(*weights.shape[:-2])), chain_count(step)
     for at, image in enumerate(x):
+        if rule.tiles is not None:
+            _add_planes(step, rule.tiles, image, weights, total[at])
+            continue
         results = sum_of_products.Chains(total[at], chains)
         scale = np.float32(1)
         if hybrid:

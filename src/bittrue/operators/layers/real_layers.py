@@ -8,12 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...arithmetic.tiled_products import TiledProduct
 from ...graph import Attribute
 from ...records import replace
 from ...rules import plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows
 from ..core.roles import turned
+from ..core.spatial import padded, sliding
 from ..core.stopping import check_stop
 from .conv_geometry import convolution_windows, filter_layout
 
@@ -124,6 +126,8 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
     """
     x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
     rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+    if rule.tiles is not None:
+        return [_in_tiles(step, rule.tiles, x, filters, bias)]
     depth, channels, groups = *filters.shape[-2:], step["groups"]
     deep, vertical, horizontal = step_windows(step, x.shape[1:-1])
     grouped = np.ascontiguousarray(filters).reshape(
@@ -154,7 +158,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
             )
             if not 0 <= plane < deep.size:
                 lines = slice(0, 0), slice(0, 0)
-            if rule.from_bias:
+            if rule.from_bias and not rule.inside:
                 for where in _outside(lines, across, *total.shape[:2]):
                     for c in range(depth):
                         chain = chains.of(t if rule.by_columns else c, len(taps) if rule.by_columns else depth)
@@ -169,6 +173,26 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         sums = chains.folded().reshape(bottom - top, out_w, channels)
         out[n, z, top:bottom] = finish(step, sums, bias, x, filters)
     return [out.reshape(shape)]
+
+
+def _in_tiles(
+    step: Step, tiles: TiledProduct, x: np.ndarray, filters: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """The same as a product of matrices: a row for every window of all images, in one group."""
+    windows, (depth, channels) = step_windows(step, x.shape[1:-1]), filters.shape[-2:]
+    places = (len(x), *(one.out for one in windows))
+    images = np.moveaxis(x.reshape(len(x), *(one.size for one in windows), depth), -1, 1)
+    view = np.moveaxis(sliding(padded(images, windows, 0), windows), 1, -1)
+    weights = np.ascontiguousarray(np.moveaxis(filters, -1, 0)).reshape(channels, -1)
+    count = math.prod(places)
+    out = np.empty((count, channels), np.float32)
+    some = 8 * max(1, _SUMS // (8 * max(channels, weights.shape[1])))
+    for first in range(0, count, some):
+        check_stop()
+        part = np.unravel_index(np.arange(first, min(first + some, count)), places)
+        sums = tiles(weights, view[part].reshape(-1, weights.shape[1]), count, first)
+        out[first : first + some] = finish(step, sums, bias, x, filters)
+    return out.reshape(len(x), *places[6 - x.ndim :], channels)
 
 
 def _outside(
@@ -191,6 +215,10 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     bias = inputs[2] if len(inputs) > 2 else None
     rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     units, depth = weights.shape
+    if rule.tiles is not None:
+        rows_of_x = x.reshape(-1, depth)
+        sums = rule.tiles(weights, rows_of_x, len(rows_of_x), 0)
+        return [finish(step, sums, bias, x, weights).reshape(step["output_shape"])]
     columns = np.ascontiguousarray(x.reshape(-1, depth).T)[:, :, None]
     out = np.empty((columns.shape[1], units), np.float32)
     rows = max(1, min(columns.shape[1], _SUMS // max(1, units)))
