@@ -196,32 +196,22 @@ def test_scale_back_rules_are_told_apart() -> None:
 
 
 def test_plain_ranges_are_told_apart() -> None:
-    """`plain_range`: an infinity and NaN without an activation, NaN and -0 with one."""
-    for activation, value, expected in (
-        (
-            "none",
-            math.inf,
-            {
-                "type_limits": float(np.finfo(F32).max),
-                "lower_for_nan": math.inf,
-                "open_limits": math.inf,
-                "unlimited": math.inf,
-            },
-        ),
-        (
-            "none",
-            math.nan,
-            {"type_limits": math.nan, "lower_for_nan": -math.inf, "open_limits": math.nan, "unlimited": math.nan},
-        ),
-        ("relu", math.nan, {"type_limits": math.nan, "lower_for_nan": 0.0, "open_limits": 0.0, "unlimited": math.nan}),
-        ("relu6", -0.0, {"type_limits": -0.0, "lower_for_nan": 0.0, "open_limits": 0.0, "unlimited": -0.0}),
-        ("relu_n1_to_1", 3.0, dict.fromkeys(plain_range.RULES, 1.0)),
+    """`plain_range`: an infinity and NaN without an activation, NaN and -0 with one, in the first and fifth channel."""
+    largest, nan = float(np.finfo(F32).max), math.nan
+    names = ("type_limits", "lower_for_nan", "lower_for_nan_by_fours", "upper_for_nan", "open_limits", "unlimited")
+    assert set(names) == set(plain_range.RULES)
+    for activation, value, first, fifth in (
+        ("none", math.inf, (largest, math.inf, largest, largest, math.inf, math.inf), {}),
+        ("none", nan, (nan, -math.inf, -largest, largest, nan, nan), {"lower_for_nan_by_fours": nan}),
+        ("relu", nan, (nan, 0.0, 0.0, largest, 0.0, nan), {"lower_for_nan_by_fours": nan}),
+        ("relu6", -0.0, (-0.0, 0.0, 0.0, 0.0, 0.0, -0.0), {"lower_for_nan_by_fours": -0.0}),
+        ("relu_n1_to_1", 3.0, (1.0,) * 6, {}),
     ):
-        for name, rule in plain_range.RULES.items():
-            found = plain_range.CLAMPS[name](F32([value]), *rule(activation, np.dtype(F32)))
-            assert found.tobytes() == F32([expected[name]]).tobytes() or (
-                math.isnan(expected[name]) and np.isnan(found)
-            )
+        for name, expected in zip(names, first, strict=True):
+            limits = plain_range.RULES[name](activation, np.dtype(F32))
+            found = plain_range.CLAMPS[name](np.full(5, value, F32), *limits)[[0, 4]]
+            for one, wanted in zip(found, (expected, fifth.get(name, expected)), strict=True):
+                assert one.tobytes() == F32(wanted).tobytes() or (math.isnan(wanted) and np.isnan(one))
 
 
 @pytest.mark.parametrize("rules", [quantize_rows.SYMMETRIC, quantize_rows.ASYMMETRIC])

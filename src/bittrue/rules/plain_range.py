@@ -145,9 +145,49 @@ def cap_then_raise_all(values: np.ndarray, low: float, high: float) -> np.ndarra
     return np.where(capped > lower, capped, lower)
 
 
+def upper_for_nan(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
+    """`type_limits`, applied by `cap_all_then_raise`: NaN becomes the upper one. Source: ruy/kernel_avx512.cc, run."""
+    return type_limits(activation, dtype)
+
+
+def lower_for_nan_by_fours(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
+    """`type_limits`, applied by `clamp_by_fours`: NaN becomes the lower one in whole fours of channels.
+
+    Source: optimized/integer_ops/depthwise_conv_hybrid.h, verified by running.
+    """
+    return type_limits(activation, dtype)
+
+
+def cap_all_then_raise(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """max(min(value, high), low), the bound where neither is smaller or larger: NaN becomes `high`, -0 a bound of 0.
+
+    >>> cap_all_then_raise(np.float32([np.nan, -0.0, 9, -9]), 0.0, 6.0).tolist()
+    [6.0, 0.0, 6.0, 0.0]
+    """
+    lower, upper = values.dtype.type(low), values.dtype.type(high)
+    capped = np.where(values < upper, values, upper)
+    return np.where(capped > lower, capped, lower)
+
+
+def clamp_by_fours(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """min(max(value, low), high), the lower bound where neither is larger (of NaN, too), in fours of the last axis;
+    `clamp` behind them.
+
+    >>> clamp_by_fours(np.float32([np.nan, -0.0, 9, -9, np.nan, -0.0]), 0.0, 6.0).tolist()
+    [0.0, 0.0, 6.0, 0.0, nan, -0.0]
+    """
+    lower, upper = values.dtype.type(low), values.dtype.type(high)
+    found, whole = np.asarray(clamp(values, low, high)), values.shape[-1] // 4 * 4
+    raised = np.where(values > lower, values, lower)[..., :whole]
+    found[..., :whole] = np.where(raised > upper, upper, raised)
+    return found
+
+
 RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
     "type_limits": type_limits,
     "lower_for_nan": lower_for_nan,
+    "lower_for_nan_by_fours": lower_for_nan_by_fours,
+    "upper_for_nan": upper_for_nan,
     "open_limits": open_limits,
     "unlimited": unlimited,
 }
@@ -155,6 +195,8 @@ RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]
 CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
     "type_limits": clamp,
     "lower_for_nan": cap_then_raise_all,
+    "lower_for_nan_by_fours": clamp_by_fours,
+    "upper_for_nan": cap_all_then_raise,
     "open_limits": cap_then_raise,
     "unlimited": clamp,
 }

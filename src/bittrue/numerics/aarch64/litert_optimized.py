@@ -16,8 +16,12 @@ BYTES = ("s8", "u8")
 _VECTOR = (("multiplies_one_vector", 4, 8),)
 _TILES = {"sum_of_products": ("binary32_in_tiles", "binary32_fused_in_tiles")}
 _OF_CHANNELS = {"sum_of_products": ("binary32_from_bias_inside", "binary32_fused_from_bias_inside")}
-_OF_CUBES = {"sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_tiles")}
-_IN_EIGHTS = {"scale_back": ("binary32_one_by_one_by_fours", "binary32_product_of_scales")}
+_OF_CUBES = {
+    "sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_tiles"),
+    "plain_range": ("upper_for_nan", "type_limits"),
+}
+_NAN_STAYS = {"plain_range": ("lower_for_nan_by_fours", "type_limits")}
+_IN_EIGHTS = {"scale_back": ("binary32_one_by_one_by_fours", "binary32_product_of_scales"), **_NAN_STAYS}
 _OFFSET = {
     "scale_back": ("binary32_rows_first", "binary32_rows_first_by_fours"),
     "weights_offset": ("seven_apart", "seven_apart_joined"),

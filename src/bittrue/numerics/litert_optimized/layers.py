@@ -17,6 +17,8 @@ _TILES = {"sum_of_products": "binary32_in_tiles", "plain_range": "type_limits"}
 _UNGROUPED = ("equal_sizes", 0, 3, 1, 3)
 _ONE_BLOCK = (("sums_in_one_block", MOST_TERMS),)
 _SHALLOW = (("last_size_below", 1, MOST_TERMS + 1),)
+# Dilated ones take the reference kernels: the rows of `litert` behind these.
+_UNDILATED = ("attribute_is", "dilations", (), (1, 1), (1, 1, 1))
 _NANS = (
     "where NaNs of different bits meet in one sum, the runtime's vectors keep one of them; here it is mostly the first"
 )
@@ -63,14 +65,22 @@ ROWS: tuple[Row, ...] = (
         TRANSPOSED,
         _TILES,
         _RUN,
-        when=_SHALLOW,
+        when=(_UNDILATED, *_SHALLOW),
         limit=f"{_NANS}. {_PLANNED}",
     ),
-    Row("conv_transpose", TRANSPOSED, _TILES, _RUN, limit=f"{_DEEP}{_NANS}. {_PLANNED}", inexact=True),
+    Row(
+        "conv_transpose",
+        TRANSPOSED,
+        _TILES,
+        _RUN,
+        when=(_UNDILATED,),
+        limit=f"{_DEEP}{_NANS}. {_PLANNED}",
+        inexact=True,
+    ),
     Row(
         "conv",
         ("f32 f32 f32|- -> f32",),
-        {**_TILES, "sum_of_products": "binary32_fused_from_bias"},
+        {"sum_of_products": "binary32_fused_from_bias", "plain_range": "upper_for_nan"},
         _RUN,
         when=CUBES,
         limit=_NANS,
@@ -101,7 +111,11 @@ ROWS: tuple[Row, ...] = (
     Row(
         "conv",
         ("f32 s8 f32 -> f32",),
-        {**QUANTIZED_ASYMMETRIC, "scale_back": "binary32_one_by_one_by_fours"},
+        {
+            **QUANTIZED_ASYMMETRIC,
+            "scale_back": "binary32_one_by_one_by_fours",
+            "plain_range": "lower_for_nan_by_fours",
+        },
         _RUN,
         when=DEPTHWISE,
         limit=NOT_FINITE,

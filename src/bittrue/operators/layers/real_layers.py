@@ -108,7 +108,7 @@ def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray
         if rule.by_columns and step["filter_h"] * step["filter_w"] not in _FULL:
             total = total + np.float32(0)
     total = sum_of_products.invalid_as_on_x86(total, x, weights, bias)
-    return plain_range.clamp(total, step["low"], step["high"])
+    return plain_range.CLAMPS[step.rules["plain_range"]](total, step["low"], step["high"])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
