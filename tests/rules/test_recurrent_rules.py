@@ -187,29 +187,28 @@ def test_activations_are_told_apart() -> None:
 
 
 def test_row_products_are_told_apart() -> None:
-    """`row_product`: a scaled sum that is rounded before it is added, or with it; by fours of rows always before."""
+    """`row_product`: a scaled sum that is rounded before it is added, or with it; by fours of rows always before, which
+    16 rows are, or a product of matrices.
+    """
     rng = np.random.default_rng(11)
-    weights, start = rng.integers(-127, 128, (2, 16)).astype(np.int8), rng.standard_normal((4, 2)).astype(np.float32)
-    x = rng.standard_normal((4, 16)).astype(np.float32)
+    weights, start = rng.integers(-127, 128, (16, 16)).astype(np.int8), rng.standard_normal((16, 16)).astype(np.float32)
+    x = rng.standard_normal((16, 16)).astype(np.float32)
     answers = {}
     for name, rule in rules("row_product").items():
         made: Any = row_product.Weights(rule, weights, 0.013)  # type: ignore[arg-type]
-        one_by_one = [made.add(start[b : b + 1], rule.quantize(x[b : b + 1], True)) for b in range(4)]  # type: ignore[attr-defined]
-        answers[name] = np.concatenate(one_by_one).tobytes()
-    assert len(set(answers.values())) == len(answers)
-    fused: Any = rules("row_product")["s8_fused_binary32_scale"]
-    q = fused.quantize(x, True)
-    sums = q.q @ weights.T.astype(np.int64) - q.zero_point[:, None] * weights.sum(axis=1, dtype=np.int64)
-    scales = (q.scale * np.float32(0.013))[:, None]
-    made = row_product.Weights(fused, weights, 0.013)
-    for rows, joined in ((slice(0, 1), times_and_add), (slice(0, 4), times_then_add)):
-        part = row_product.QuantizedRows(q.q[rows], q.scale[rows], q.zero_point[rows])
-        expected = [
-            [joined(float(np.float32(s)), float(scale[0]), float(b)) for s, b in zip(*pair, strict=True)]
-            for *pair, scale in zip(sums[rows], start[rows], scales[rows], strict=True)
-        ]
-        # Two rows of weights of 16 columns meet one row, then four, of which there may not be more.
-        assert made.add(start[rows], part).tolist() == expected or len(part.q) > len(weights)
+        found = [made.add(start[:count], rule.quantize(x[:count], True)) for count in (1, 4, 16)]  # type: ignore[attr-defined]
+        answers[name] = [part.tobytes() for part in found]
+        if name == "s8_vectors_binary32_scale":
+            continue
+        q: Any = rule.quantize(x, True)  # type: ignore[attr-defined]
+        sums = q.q @ weights.T.astype(np.int64) - q.zero_point[:, None] * weights.sum(axis=1, dtype=np.int64)
+        matrices = times_then_add if name.endswith("_by_rows") else times_and_add
+        for part, joined in zip(found, (times_and_add, times_then_add, matrices), strict=True):
+            for b, row in enumerate(part.tolist()):
+                scale = float(np.float32(q.scale[b]) * np.float32(0.013))
+                pairs = zip(sums[b].tolist(), start[b].tolist(), strict=True)
+                assert row == [joined(float(np.float32(total)), scale, first) for total, first in pairs]
+    assert len({b"".join(answer) for answer in answers.values()}) == len(answers)
 
 
 @pytest.mark.parametrize("count", [1, 5, 15, 16, 17, 32, 45])

@@ -104,7 +104,9 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
       rule == "tanh_midpoints_127_even_less_1") {
     return is_8bit(step.output().type) ? make_direct_table(step, cores, entries) : nullptr;
   }
-  require(rule == "binary32_reciprocal_513_linear_up" && entries.count == 513, "no native rule for this table");
+  const bool interpolated =
+      rule == "binary32_reciprocal_513_linear_up" || rule == "binary32_reciprocal_513_fused_linear_up";
+  require(interpolated && entries.count == 513, "no native rule for this table");
   if (step.input(0).type != Type::s16 || step.output().type != Type::s16) return nullptr;
   std::vector<int16_t> table;
   for (int i = 0; i < 513; ++i) {

@@ -389,7 +389,8 @@ class AverageReal final : public Pool {
 // nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
 class AverageNines final : public Pool {
  public:
-  explicit AverageNines(const Step& step) : Pool(step), range_(step) {
+  explicit AverageNines(const Step& step)
+      : Pool(step), range_(step), lower_for_nan_(step.rule("plain_range") == "lower_for_nan") {
     const int64_t taps = geometry_.vertical.taps * geometry_.horizontal.taps;
     require(geometry_.vertical.taps <= kMost && geometry_.horizontal.taps <= kMost && taps <= kMost,
             "a window is too large");
@@ -446,12 +447,13 @@ class AverageNines final : public Pool {
       }
     }
     for (int64_t c = 0; c < geometry_.channels; ++c) {
-      const float average = out[c] * factor;
-      out[c] = std::isnan(average) ? range_.low : range_(average);
+      const float average = out[c] * factor, capped = average > range_.high ? range_.high : average;
+      out[c] = !lower_for_nan_ ? range_(average) : capped > range_.low ? capped : range_.low;
     }
   }
 
   RealRange range_;
+  bool lower_for_nan_;
   std::vector<float> zeros_;
   std::vector<int64_t> rows_;  // of which row of windows each row has its taps; its own where there are none
   int64_t taps_ = 0;

@@ -38,8 +38,8 @@ def binary32_in_order(x: np.ndarray) -> np.ndarray:
 
 
 def binary32_fused_16_lanes(x: np.ndarray) -> np.ndarray:
-    """The same with 16 lanes: for the first four lanes l, l + 12 and l + 4 are added to l + 8 and l; these four are added
-    in pairs, and what is left of sixteens one by one. Squares are joined with their sums.
+    """The same with 16 lanes: for the first four lanes l, l + 12 and l + 4 are added to l + 8 and l; these four are
+    added in pairs, and what is left of sixteens one by one. Squares are joined with their sums.
 
     Source: the runtime's kernel for aarch64, its machine code; verified by running.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -56,9 +57,10 @@ def one_way(batches: int, rows: int, columns: int) -> str:
     return ""
 
 
-def way_of_product(batches: int, rows: int, columns: int) -> str:
+def way_of_product(batches: int, rows: int, columns: int, matrices: bool = True) -> str:
     """How so many rows of activations meet [rows, columns] weights: by a `matrix` product, by `fours` of them, whose
-    scaled sums are rounded before they are added, or by single `rows`, whose sums of pairs wrap to 16 bits.
+    scaled sums are rounded before they are added, or by single `rows`, whose sums of pairs wrap to 16 bits. Some layers
+    make no product of `matrices`.
 
     Source: the runtime's kernels for aarch64 with dot products, their machine code; verified by running.
 
@@ -66,7 +68,7 @@ def way_of_product(batches: int, rows: int, columns: int) -> str:
     ['rows', 'fours', 'fours', 'matrix', 'rows']
     """
     ratio = max(rows // max(1, columns), columns // max(1, rows))
-    if rows % 4 == 0 and batches >= 16 and batches.bit_length() - ratio.bit_length() > 2:
+    if matrices and rows % 4 == 0 and batches >= 16 and batches.bit_length() - ratio.bit_length() > 2:
         return "matrix"
     fits = rows % 2 == 0 and columns % 16 == 0 and rows >= batches
     return "fours" if fits and (batches % 4 == 0 or (batches > 1 and rows * columns >= 1 << 14)) else "rows"
@@ -111,6 +113,16 @@ RULES: dict[str, RowProductRule] = {
         "for fours of rows; rows round once",
         "the runtime's kernels for aarch64 with dot products, their machine code; verified by running",
         way_of_product,
+        False,
+    ),
+    "s8_fused_binary32_scale_by_rows": RowProductRule(
+        row_quantize.symmetric_away,
+        row_quantize.asymmetric_away,
+        lambda weights: weights.sum(axis=1, dtype=np.int64),
+        lambda weights: weights,
+        "the same, and fours of rows are taken however many rows there are",
+        "the runtime's kernels for aarch64 with dot products, their machine code; verified by running",
+        partial(way_of_product, matrices=False),
         False,
     ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,9 @@ def _build_513(
     output_zero_point: int,
     minimum: int,
     maximum: int,
+    fused: bool = False,
 ) -> np.ndarray:
-    return tables.table_513(function, input_scale, input_zero_point, output_scale, output_zero_point)
+    return tables.table_513(function, input_scale, input_zero_point, output_scale, output_zero_point, fused=fused)
 
 
 def _read_interpolated(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
@@ -350,5 +352,11 @@ RULES: dict[str, TableRule] = {
         _read_interpolated,
         "one entry per 128 inputs, corrected by half the error in the middle, then linear interpolation with ties up",
         "docs/facts/litert.md 1.9 (LUT16), verified by running",
+    ),
+    "binary32_reciprocal_513_fused_linear_up": TableRule(
+        partial(_build_513, fused=True),
+        _read_interpolated,
+        "the same with one rounding of each product and the sum that it is part of",
+        "docs/facts/litert.md 1.9 (LUT16), run on aarch64: every input of 40 pairs of scales",
     ),
 }

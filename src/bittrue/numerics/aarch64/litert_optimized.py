@@ -40,7 +40,7 @@ CHANGES = (
     Change("fully_connected", _OFFSET),
     Change("fully_connected", _JOINED),
     *litert.CHANGES,
-    *litert.FUSED,
+    *litert.SHARED,
     Change("conv", _ONCE, BYTES, when=PLANES, keeps=_VECTOR),
     Change("conv", _ONCE, when=PLANES),
     Change("fully_connected", _ONCE, BYTES, keeps=_VECTOR),

@@ -29,6 +29,7 @@ _ZEROS_OF_RANGES = (
     "with a fused activation that begins at 0, results that are -0 become 0 on aarch64; where both operands are NaN, "
     "either one's payload may stay"
 )
+_ZEROS_OF_A_TAP = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
 _OVERFLOWING_ROWS = (
     "on aarch64 rows whose range overflows give 0; in one model with a fused activation that begins at 0, results that "
     "are -0 here were 0"
@@ -44,6 +45,8 @@ CHANGES = (
         Change(stem, {"plain_range": ("unlimited",) * 2}, when=_TWO, limit=_ZEROS_OF_RANGES, odd=True)
         for stem in ("add", "sub", "mul", "div")
     ),
+    Change("average_pool", {"plain_range": ("lower_for_nan", "unlimited")}),
+    Change("average_pool", {"plain_range": ("unlimited",) * 2}, limit=_ZEROS_OF_A_TAP, odd=True),
     Change("quantize", {"quantize": ("binary32_reciprocal_even", "binary32_reciprocal_even_limited")}),
     *(Change(stem, {"order": ("parts_in_16_lanes", "parts_in_4_lanes")}, limit=None) for stem in ("mean", "sum")),
     *(

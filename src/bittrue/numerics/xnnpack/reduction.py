@@ -101,7 +101,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "average_pool",
         ("f32 -> f32",),
-        {"plain_range": "unlimited", "average": "binary32_reciprocal", "order": "nines_by_columns"},
+        {"plain_range": "lower_for_nan", "average": "binary32_reciprocal", "order": "nines_by_columns"},
         "run",
         when=_POOLS,
         limit=SUBNORMAL,

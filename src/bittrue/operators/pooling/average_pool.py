@@ -99,6 +99,7 @@ def _reference_plain(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
     out = images.empty(DATA_TYPES[step["dtype"]].numpy)
     count = np.maximum(images.counts(step["counted"]), 1)
     divide = average.RULES[step.rules["average"]]
+    limit = plain_range.CLAMPS[step.rules.get("plain_range", "type_limits")]
     exact = np.int32 if step.accumulator is not None and not step.accumulator.wraps else np.int64
     for image, result in zip(images, out, strict=True):
         if not result.size:
@@ -111,10 +112,7 @@ def _reference_plain(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
             total = images.sums(image, exact)
         if "accumulate" in step.rules:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-        quotient = divide(total, count)
-        if "order" in step.rules:  # limits are applied so that NaN becomes the lower one
-            quotient = np.where(np.isnan(quotient), np.float32(step["low"]), quotient)
-        result[...] = plain_range.clamp(quotient, step["low"], step["high"])
+        result[...] = limit(divide(total, count), step["low"], step["high"])
     return [images.result(out)]
 
 
