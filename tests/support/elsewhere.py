@@ -238,7 +238,7 @@ def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
         if ours.tobytes() != value.tobytes():
             # 0 and -0 are two numbers here.
             same = (
-                value.dtype.kind == "f"
+                (value.dtype.kind == "f" or value.dtype.name == "bfloat16")
                 and np.array_equal(ours, value, equal_nan=True)
                 and np.array_equal(np.signbit(ours) & (ours == 0), np.signbit(value) & (value == 0))
             )

@@ -73,6 +73,7 @@ SHARED = (
     *(Change(stem, _JOINED) for stem in ("fake_quant", "rfft2d", "audio_spectrogram", "mfcc")),
     Change("conv_transpose", {"quantize_asymmetric": _AWAY["quantize_asymmetric"], **_JOINED}),
 )
+NORM = Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")})
 FUSED = (
     *(Change("conv", _EIGHTS, when=when) for when in (PLANES, CUBES)),
     *(Change(stem, _ONE_ROUNDING) for stem in ("conv", "conv_transpose")),
@@ -83,7 +84,7 @@ FUSED = (
         ("f32",),
     ),
     Change("lp_pool", {"sum_of_products": (None, "binary32_eights_then_fused")}),
-    Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")}),
+    NORM,
     Change("conv", _BYTES, when=PLANES),
     Change("conv", {"quantize_asymmetric": _AWAY["quantize_asymmetric"]}, when=DEPTHWISE),
 )

@@ -30,6 +30,8 @@ _ZEROS_OF_RANGES = (
     "either one's payload may stay"
 )
 _ZEROS_OF_A_TAP = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
+_NAN_IN_A_WINDOW = "on aarch64 NaN stays wherever it lies in a window; of zeros, and of -0 and a bound of 0, it is 0"
+_BEYOND = "on aarch64 sums that are beyond 32 bits times their scale become the other end of the type"
 _OVERFLOWING_ROWS = (
     "on aarch64 rows whose range overflows give 0; in one model with a fused activation that begins at 0, results that "
     "are -0 here were 0"
@@ -47,6 +49,7 @@ CHANGES = (
     ),
     Change("average_pool", {"plain_range": ("lower_for_nan", "unlimited")}),
     Change("average_pool", {"plain_range": ("unlimited",) * 2}, limit=_ZEROS_OF_A_TAP, odd=True),
+    Change("max_pool", {"plain_range": ("unlimited",) * 2}, limit=_NAN_IN_A_WINDOW, odd=True),
     Change("quantize", {"quantize": ("binary32_reciprocal_even", "binary32_reciprocal_even_limited")}),
     *(Change(stem, {"order": ("parts_in_16_lanes", "parts_in_4_lanes")}, limit=None) for stem in ("mean", "sum")),
     *(
@@ -57,6 +60,13 @@ CHANGES = (
     Change("conv", _CHAINS_OF_TAPS),
     *(Change(stem, _CHAINS) for stem in ("conv_transpose", "fully_connected", "matmul")),
     *litert_optimized.CHANGES,
+    Change(
+        "fully_connected",
+        {"rescale": ("binary32_multiply_even",) * 2},
+        outputs=("s8",),
+        limit=_BEYOND,
+        odd=True,
+    ),
     *(Change(stem, _FIXED, outputs=("u8",)) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("mul", _FIXED, outputs=litert_optimized.BYTES),
     Change("softmax", {"real_softmax": ("binary32_fused_16_lanes", "binary32_fused_4_lanes")}, limit=None),
