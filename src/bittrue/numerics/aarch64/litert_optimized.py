@@ -41,6 +41,7 @@ CHANGES = (
     Change("fully_connected", _JOINED),
     *litert.CHANGES,
     *litert.SHARED,
+    *litert.FUSED,
     Change("conv", _ONCE, BYTES, when=PLANES, keeps=_VECTOR),
     Change("conv", _ONCE, when=PLANES),
     Change("fully_connected", _ONCE, BYTES, keeps=_VECTOR),

@@ -28,7 +28,7 @@ _DEEP = (
     "whose sizes follow that cache; here they are not cut, and last bits differ for most results. "
 )
 _NO_BIAS = "without a bias this kernel reads memory that is not there, and ends the process"
-_RUN = "run; docs/facts/litert.md 2.8"
+_RUN = "run; docs/facts/litert.md 2.9"
 
 ROWS: tuple[Row, ...] = (
     Row("conv", ("f32 f32 f32 -> f32",), _TILES, _RUN, when=(*PLANES, _UNGROUPED, *_ONE_BLOCK), limit=_NANS),
