@@ -6,6 +6,7 @@ Slots: attention cached_product state_step.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -36,8 +37,8 @@ def test_rules_are_near_real_numbers(name: str, queries: int) -> None:
 
 
 def test_attention_rules_are_told_apart() -> None:
-    """A single query has ways of its own; sums of several blocks meet each other."""
-    heads = [_head(5, 700), _head(1, 700), _head(20, 300, 900)]
+    """A single query has ways of its own; sums of several blocks meet each other; some scores are capped."""
+    heads = [_head(5, 700), _head(1, 700), _head(20, 300, 900), replace(_head(60, 16, 900), cap=5.0)]
     found = {
         name: [rule.apply(head, _PRODUCT, _SOFTMAX).result for head in heads] for name, rule in attention.RULES.items()
     }

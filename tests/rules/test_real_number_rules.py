@@ -512,11 +512,15 @@ def _answers(slot: str, rule: Any) -> bytes:
         rows = rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0]
         parts = (numbers(seed, (200,), 2) for seed in (6, 7, 8, 9))
         given = rule.by_given(*parts, np.abs(numbers(10, (200,), 2)), 1e-5)
-        return bytes(rows.tobytes() + given.tobytes())
+        channels = (np.float64(numbers(seed, (5,), 2)) for seed in (6, 7, 8))
+        spread = np.abs(np.float64(numbers(10, (5,), 2)))
+        batch = rule.by_batch(np.float64(numbers(11, (2, 5, 30), 2)), *channels, spread, 1e-5, 0.9)[0]
+        return bytes(rows.tobytes() + given.tobytes() + batch.tobytes())
     bases = np.abs(numbers(5, (2000,), 8))
-    if rule is power.RULES["integers_by_binary64"]:
+    if rule in (power.RULES["integers_by_binary64"], power.RULES["integers_by_binary64_limited"]):
         bases = bases.astype(np.int32)
-    return b"".join(rule.apply(bases, np.full(2000, y, F32), True).tobytes() for y in (3, 5))
+    with np.errstate(over="ignore"):
+        return b"".join(rule.apply(bases, np.full(2000, y, F32), True).tobytes() for y in (3, 5, 40))
 
 
 def test_every_pair_of_rules_is_told_apart() -> None:

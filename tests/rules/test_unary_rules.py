@@ -83,6 +83,9 @@ def _real_function(rule: Any) -> list[list[str]]:
     x = np.array([-1.5, 0.75, 20.0], rule.type or np.float16)
     with np.errstate(all="ignore"):
         answers = {name: rule.functions[name](x, **PARAMETERS.get(name, {})) for name in sorted(rule.functions)}
+        if "tan" in answers:
+            # One at which joined products tell.
+            answers["tan of another"] = rule.functions["tan"](np.float32([0.08004311472177505]))
     return [[_short(v) for v in answer] for answer in answers.values()]
 
 
@@ -94,7 +97,8 @@ def _real_softmax(rule: Any) -> list[list[str]]:
     rows = np.float32([[1, 0.5, -3, 0.1]])
     # Sums of more than 8 elements in another order.
     long = _steps(166)
-    if rule is rules("real_softmax")["binary64_in_pairs"]:
+    wide = rule in [rules("real_softmax")[f"binary64_in_{pairs}"] for pairs in ("pairs", "joined_pairs")]
+    if wide:
         rows, long = rows.astype(np.float64), long.astype(np.float64)
     results = [rule.softmax(long, 1.0)[:, :1], rule.softmax(rows, 1.0)]
     try:
@@ -102,6 +106,8 @@ def _real_softmax(rule: Any) -> list[list[str]]:
     except NotImplementedError:
         # Neither another beta nor logarithms.
         results = [*results[:2], rule.softmax(_steps(190), 1.0)[:, :1]]
+    if wide:
+        results += [rule.softmax(np.float64([[0, -11.34375]]), 1.0)]
     return [[_short(v) for v in row.reshape(-1)] for row in results]
 
 
@@ -284,6 +290,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.333334p-1", "0x1.b6db6ep-2", "0x1.e79e7ap-1"],
                 ["-0x1.c33ed6p+3", "0x1.dcfa36p-1", "0x1.1e5b4ap+1"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+                ["0x1.488efep-4"],
             ],
             # erf, exp, logistic, quick_gelu, tanh
             "binary32_fused_polynomials": [
@@ -306,6 +313,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
+            # exp, tanh
+            "binary32_by_joined_library": [
+                ["0x1.c8f878p-3", "0x1.0ef9dcp+1", "0x1.ceb088p+28"],
+                ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
             # cos, exp, log, logistic, sin, tanh
             "binary64_in_pairs": [
                 ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],
@@ -314,6 +326,15 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b8355a1bb0p-3", "0x1.5bbd4f7a323ecp-1", "0x1.ffffffee4b79ap-1"],
                 ["-0x1.feb7a9b2c6d8bp-1", "0x1.5cffc16bf8f0dp-1", "0x1.d36d8f55d3ce0p-1"],
                 ["-0x1.cf6f9786df576p-1", "0x1.45323e552f228p-1", "0x1.000000p+0"],
+            ],
+            # the same
+            "binary64_in_joined_pairs": [
+                ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],
+                ["0x1.c8f87724b5c1dp-3", "0x1.0ef9db467dcf8p+1", "0x1.ceb088b68e804p+28"],
+                ["nan", "-0x1.269621134db92p-2", "0x1.7f7427b73e391p+1"],
+                ["0x1.759b8355a1bb0p-3", "0x1.5bbd4f7a323ecp-1", "0x1.ffffffee4b79ap-1"],
+                ["-0x1.feb7a9b2c6d8bp-1", "0x1.5cffc16bf8f0dp-1", "0x1.d36d8f55d3ce0p-1"],
+                ["-0x1.cf6f9786df578p-1", "0x1.45323e552f228p-1", "0x1.000000p+0"],
             ],
             # softplus
             "binary32_log_of_sum": [["0x1.9c7e98p-3", "0x1.2309fap+0", "0x1.400000p+4"]],
@@ -343,14 +364,18 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.000000p+1", "0x1.000000p+0", "0x1.400000p+4"],
             ],
             "binary32_times_sixth": [["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"]],
-            # acos, asin, atan, celu, cos, hard_sigmoid, hard_swish, log, mish, parametric_elu, selu, sin, softplus,
-            # softsign
+            # acos, acosh, asin, asinh, atan, atanh, celu, cos, cosh, hard_sigmoid, hard_swish, log, mish,
+            # parametric_elu, selu, sin, sinh, softplus, softsign, tan
             "binary32_joined_operations": [
                 ["nan", "0x1.720a3ap-1", "nan"],
+                ["nan", "nan", "0x1.d818b4p+1"],
                 ["nan", "0x1.b23532p-1", "nan"],
+                ["-0x1.31dc00p+0", "0x1.62e430p-1", "0x1.d841aap+1"],
                 ["-0x1.f730bep-1", "0x1.4978fap-1", "0x1.8555a2p+0"],
+                ["nan", "0x1.f2272cp-1", "nan"],
                 ["-0x1.4c0800p-1", "0x1.800000p-1", "0x1.400000p+4"],
                 ["0x1.21bd54p-4", "0x1.769fecp-1", "0x1.a1e044p-2"],
+                ["0x1.2d1bc2p+1", "0x1.4b705ep+0", "0x1.ceb088p+27"],
                 ["0x1.000000p-3", "0x1.600000p-1", "0x1.000000p+0"],
                 ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
                 ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
@@ -358,8 +383,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.2a516ap-1", "0x1.800000p-1", "0x1.400000p+4"],
                 ["-0x1.b30c10p+0", "0x1.e00000p-1", "0x1.900000p+4"],
                 ["-0x1.feb7aap-1", "0x1.5cffc2p-1", "0x1.d36d90p-1"],
+                ["-0x1.108c3ap+1", "0x1.a506b2p-1", "0x1.ceb088p+27"],
                 ["0x1.9c7e92p-3", "0x1.2309fap+0", "0x1.400000p+4"],
                 ["-0x1.333334p-1", "0x1.b6db70p-2", "0x1.e79e7ap-1"],
+                ["-0x1.c33ed6p+3", "0x1.dcfa36p-1", "0x1.1e5b4ap+1"],
+                ["0x1.488f00p-4"],
             ],
             # acos, acosh, asin, asinh, atan, atanh, celu, cos, cosh, hard_sigmoid, hard_swish, log, mish,
             # parametric_elu, selu, sin, sinh, softplus, softsign, tan
@@ -384,6 +412,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.9c7e92p-3", "0x1.2309fap+0", "0x1.400000p+4"],
                 ["-0x1.333334p-1", "0x1.b6db70p-2", "0x1.e79e7ap-1"],
                 ["-0x1.c33ed6p+3", "0x1.dcfa36p-1", "0x1.1e5b4ap+1"],
+                ["0x1.488efep-4"],
             ],
         },
     ),
@@ -469,6 +498,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
                 ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
                 ["-0x1.6adf0f7d7f1ccp-1", "-0x1.356f87bebf8e6p+0", "-0x1.2d5be1efafe3ap+2", "-0x1.9bd5ee1ebf8e6p+0"],
+                ["0x1.fffe729c35dd0p-1", "0x1.8d63ca2309910p-17"],
+            ],
+            "binary64_in_joined_pairs": [
+                ["0x1.9d2731c80baaep-13"],
+                ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
+                ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
+                ["-0x1.6adf0f7d7f1ccp-1", "-0x1.356f87bebf8e6p+0", "-0x1.2d5be1efafe3ap+2", "-0x1.9bd5ee1ebf8e6p+0"],
+                ["0x1.fffe729c35dd0p-1", "0x1.8d63ca2309911p-17"],
             ],
             "binary32_polynomial_8_lanes": [
                 ["0x1.9d2734p-13"],

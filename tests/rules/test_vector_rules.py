@@ -508,9 +508,17 @@ def test_interpolation_by_weights_against_fractions() -> None:
         assert up == math.floor(f32(fused + Fraction(1, 2)))
 
 
-def _by_packets(row: list[np.floating], start: int, sign: int) -> np.floating:
-    """packets_first_unless_beyond of one row, one number after the other."""
+def _by_packets(row: list[np.floating], start: int, sign: int, signs: bool = False) -> np.floating:
+    """packets_first_unless_beyond of one row, one number after the other; packets_by_signs."""
     width = 16 // row[0].itemsize
+
+    def lane(values: list[np.floating]) -> np.floating:
+        if not signs:
+            return chain(values)
+        missing = [x for x in values if np.isnan(x)]
+        best = (max if sign > 0 else min)(values)
+        zeros = [x for x in values if x == best and np.signbit(x) == (sign < 0)]
+        return missing[0] if missing else (zeros or [best])[0]
 
     def chain(values: list[np.floating]) -> np.floating:
         kept = values[0]
@@ -524,26 +532,28 @@ def _by_packets(row: list[np.floating], start: int, sign: int) -> np.floating:
     packets = [row[i : i + width] for i in boundaries]
     paired = len(packets) // 2 * 2
     turns = [packets[0:paired:2], packets[1:paired:2], packets[paired:]]
-    lanes = [chain([chain([packet[k] for packet in turn]) for turn in turns if turn]) for k in range(width)]
+    lanes = [lane([lane([packet[k] for packet in turn]) for turn in turns if turn]) for k in range(width)]
     while len(lanes) > 1:
         middle = len(lanes) // 2
         lanes = [chain([a, b]) for a, b in zip(lanes[:middle], lanes[middle:], strict=True)]
     return chain([lanes[0], *row[: boundaries[0]], *row[boundaries[-1] + width :]])
 
 
+@pytest.mark.parametrize("signs", [False, True])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_extremes_in_packets(sign: int, kind: type) -> None:
+def test_extremes_in_packets(sign: int, kind: type, signs: bool) -> None:
     rng = np.random.default_rng(2)
-    apply = extreme.RULES["packets_first_unless_beyond"].apply
+    apply = extreme.RULES["packets_by_signs" if signs else "packets_first_unless_beyond"].apply
     for _ in range(30):
         count, length = int(rng.integers(1, 5)), int(rng.integers(1, 30))
         rows = rng.choice(np.array([np.nan, 0.0, -0.0, -1, 1, -sign, -sign, -sign], kind), (count, length))
-        wanted = np.array([_by_packets(list(row), i * length, sign) for i, row in enumerate(rows)])
+        wanted = np.array([_by_packets(list(row), i * length, sign, signs) for i, row in enumerate(rows)])
         assert apply(rows, sign, "rows", ()).tobytes() == wanted.tobytes()
-    # Four elements of a column at a time: a NaN that comes first hides the other three.
+    # Four elements of a column at a time: a NaN that comes first hides the other three, or stays.
     columns = np.array([[sign, np.nan, 2 * sign, 2 * sign, 2 * sign]], kind).repeat(4, 0)
-    assert apply(columns, sign, "columns", (1, 5, 4)).tolist() == [sign] * 4
+    found = apply(columns, sign, "columns", (1, 5, 4))
+    assert np.isnan(found).all() if signs else found.tolist() == [sign] * 4
     assert apply(columns[:1], sign, "columns", (1, 5, 1)).tolist() == [2 * sign]
     # A run of its own, behind the first element.
     run = np.array([[np.nan, sign], [sign, np.nan]], kind)

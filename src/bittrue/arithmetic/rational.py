@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bittrue.arithmetic.elementary import quarter_turns
+from bittrue.arithmetic.elementary import quarter_turns, without_value
 from bittrue.arithmetic.floats import fused_multiply_add
 from bittrue.arithmetic.reciprocal_estimate import refined
 
@@ -355,7 +355,8 @@ _ATAN_BOTTOM = tuple(map(_f32, (1.00917108356952667236328125e-02, 2.831856012344
 
 
 def acos(x: npt.ArrayLike, fused: bool = False) -> F32:
-    """sqrt(1 - |x|) P(|x|) of degree 6, from pi for negative numbers. Outside of -1..1 the negative NaN.
+    """sqrt(1 - |x|) P(|x|) of degree 6, from pi for negative numbers. Outside of -1..1 the NaN that arises: a negative
+    one, fused a positive one.
 
     Source: a linear algebra library's vector arc cosine, read; verified by running.
 
@@ -369,7 +370,8 @@ def acos(x: npt.ArrayLike, fused: bool = False) -> F32:
         size, square = np.abs(x), x * x
         odd, even = (_polynomial(square, part, fused) for part in (_ACOS_ODD, _ACOS_EVEN))
         result = np.sqrt(_f32(1) - size) * _joiner(fused)(odd, size, even)
-        return np.where(np.isnan(x), x + x, np.where(np.signbit(x), _f32(np.pi) - result, result))
+        result = np.where(np.signbit(x), _f32(np.pi) - result, result)
+        return np.where(np.isnan(x), x + x, np.where(size > _f32(1), without_value(fused), result))
 
 
 def asin(x: npt.ArrayLike, fused: bool = False) -> F32:

@@ -1,16 +1,20 @@
-"""Functions as short sequences of binary64 operations, without tables and without fused multiply-add.
+"""Functions as short sequences of binary64 operations, without tables.
 
-Every operation is rounded to binary64 (ties to even). Vectors of two numbers go through them; beside them stand the C
-library's functions, which a number without a neighbour gets.
+Every operation is rounded to binary64 (ties to even); with `fused`, a product and the sum that it is part of are
+rounded once. Vectors of two numbers go through them; beside them stand the C library's functions, which a number
+without a neighbour gets.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from bittrue.arithmetic import wide_elementary
+from bittrue.arithmetic.floats import fused_multiply_add_64
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +40,7 @@ _LOG_BOTTOM = (
     (8.29875266912776603211e1, 7.11544750618563894466e1, 2.31251620126765340583e1),
 )
 
-_TANH_LARGEST = 17.714196154005176  # from here on the quotient is 1
+_TANH_LARGEST, _FUSED_TANH_LARGEST = 17.714196154005176, 17.6610191624600077  # from here on the quotient is 1
 _TANH_ODD = (
     2.6158007860482230e-23,
     7.6534862268749319e-19,
@@ -71,15 +75,20 @@ _SIN_TOP = (4585922449.0, -1066023933480.0, 83284044283440.0, -2303682236856000.
 _SIN_BOTTOM = (1029037.0, 345207016.0, 61570292784.0, 6603948711360.0, 346781323848960.0)
 
 
-def _polynomial(x: F64, coefficients: tuple[float, ...]) -> F64:
+def _joiner(fused: bool) -> Callable[[Any, Any, Any], F64]:
+    """(a, b, c) to a b + c."""
+    return fused_multiply_add_64 if fused else lambda a, b, c: np.asarray(a * b + c)
+
+
+def _polynomial(x: F64, coefficients: tuple[float, ...], fused: bool) -> F64:
     """((c0 x + c1) x + ...): the highest power's coefficient comes first."""
-    result: F64 = np.full_like(x, coefficients[0])
+    add, result = _joiner(fused), np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
-        result = result * x + c
+        result = add(result, x, c)
     return result
 
 
-def exp(x: F64) -> F64:
+def exp(x: F64, fused: bool = False) -> F64:
     """2^m (1 + 2 P / (Q - P)) with m = x / ln 2 to even, r = x - m ln 2, P and Q of degrees 5 and 6 in r.
 
     0 below -745.519, infinite from 709.784 on; NaN stays as it is. Source: a linear algebra library's vector
@@ -87,21 +96,24 @@ def exp(x: F64) -> F64:
 
     >>> exp(np.float64([0.0, -1.0, -750.0])).tolist()
     [1.0, 0.3678794411714423, 0.0]
+    >>> [exp(np.float64([12.328125]), fused).tolist() for fused in (False, True)]
+    [[225962.6502011402], [225962.65020114023]]
     """
     with np.errstate(all="ignore"):
+        add = _joiner(fused)
         limited = np.where(x > _EXP_LARGEST, _EXP_LARGEST, x)
         m = np.rint(limited * _LOG2_E)
-        r = (limited - m * _LN2_HIGH) - m * _LN2_LOW
+        r = add(m, -_LN2_LOW, add(m, -_LN2_HIGH, limited))
         square = r * r
-        top = _polynomial(square, _EXP_TOP) * r
-        p = top / (_polynomial(square, _EXP_BOTTOM) - top) * 2.0 + 1.0
+        top = _polynomial(square, _EXP_TOP, fused) * r
+        p = top / (_polynomial(square, _EXP_BOTTOM, fused) - top) * 2.0 + 1.0
         # A power below the smallest normal number is rounded once: halves of its exponent are multiplied in turn.
         whole = np.where(np.isnan(m), 0, np.clip(m, -1100, 1100)).astype(np.int32)
         power = np.where(x < _EXP_SMALLEST, 0.0, np.ldexp(p, whole))
         return np.where(np.isnan(x), x, power)
 
 
-def log(x: F64) -> F64:
+def log(x: F64, fused: bool = False) -> F64:
     """e ln 2 + (t + (t^3 P(t) / Q(t) - t^2 / 2)) with x = 2^e m, sqrt(1/2) <= m < sqrt(2), t = m - 1.
 
     P and Q have degree 5, in two halves. 0 gives -infinity; negative numbers and NaN give the NaN of all bits, the mask
@@ -109,32 +121,43 @@ def log(x: F64) -> F64:
 
     >>> log(np.float64([1.0, 2.0, 0.0, 10.0])).tolist()
     [0.0, 0.6931471805599453, -inf, 2.3025850929940455]
+    >>> [log(np.float64([0.09375]), fused).tolist() for fused in (False, True)]
+    [[-2.3671236141316165], [-2.367123614131617]]
     """
     with np.errstate(all="ignore"):
+        add = _joiner(fused)
         m, e = np.frexp(x)
         low = m < _ROOT_OF_HALF
         t = (m - 1.0) + np.where(low, m, 0.0)
         square = t * t
         cube = square * t
-        top, bottom = (_polynomial(t, high) * cube + _polynomial(t, rest) for high, rest in (_LOG_TOP, _LOG_BOTTOM))
+        top, bottom = (
+            add(_polynomial(t, high, fused), cube, _polynomial(t, rest, fused))
+            for high, rest in (_LOG_TOP, _LOG_BOTTOM)
+        )
         logarithm = t + (top * cube / bottom - square * 0.5)
-        result = (e - low).astype(np.float64) * _LN2 + logarithm
+        result = add((e - low).astype(np.float64), _LN2, logarithm)
         result = np.where(x == 0, -np.inf, np.where(x == np.inf, x, result))
         return np.where(x >= 0, result, _EVERY_BIT)
 
 
-def tanh(x: F64) -> F64:
-    """(x^3 P(x^2) + x) / Q(x^2) of degrees 19 and 18, x limited to +-17.714196154005176. NaN stays NaN, -0 stays -0.
+def tanh(x: F64, fused: bool = False) -> F64:
+    """(x^3 P(x^2) + x) / Q(x^2) of degrees 19 and 18, x limited to +-17.714196154005176, fused to +-17.66101916246. NaN
+    stays NaN, -0 stays -0.
 
     Source: a linear algebra library's hyperbolic tangent, read; verified by running.
 
     >>> tanh(np.float64([0.0, 1.0, -100.0])).tolist()
     [0.0, 0.7615941559557649, -1.0]
+    >>> [tanh(np.float64([1.5]), fused).tolist() for fused in (False, True)]
+    [[0.9051482536448663], [0.9051482536448665]]
     """
+    largest = _FUSED_TANH_LARGEST if fused else _TANH_LARGEST
     with np.errstate(all="ignore"):
-        x = np.where(x > _TANH_LARGEST, _TANH_LARGEST, np.where(x < -_TANH_LARGEST, -_TANH_LARGEST, x))
+        x = np.where(x > largest, largest, np.where(x < -largest, -largest, x))
         square = x * x
-        return (square * x * _polynomial(square, _TANH_ODD) + x) / _polynomial(square, _TANH_EVEN)
+        top = _joiner(fused)(square * x, _polynomial(square, _TANH_ODD, fused), x)
+        return np.asarray(top / _polynomial(square, _TANH_EVEN, fused))
 
 
 def _logistic(x: F64, exponential: Callable[[F64], F64]) -> F64:
@@ -144,40 +167,40 @@ def _logistic(x: F64, exponential: Callable[[F64], F64]) -> F64:
         return np.where(x > 0, upper, 1.0 - upper)
 
 
-def logistic(x: F64) -> F64:
+def logistic(x: F64, fused: bool = False) -> F64:
     """1 / (1 + e^-|x|), and 1 less that where x is not positive. Source: a runtime's kernel, verified by running.
 
     >>> logistic(np.float64([0.0, -1.0, 40.0])).tolist()
     [0.5, 0.2689414213699951, 1.0]
     """
-    return _logistic(x, exp)
+    return _logistic(x, partial(exp, fused=fused))
 
 
-def _reduced(x: F64, medium: F64) -> tuple[F64, npt.NDArray[Any]]:
+def _reduced(x: F64, medium: F64, fused: bool) -> tuple[F64, npt.NDArray[Any]]:
     """|x| - q pi/2 and q; `medium`: with pi/2 in four parts and q in two, else in two parts."""
-    size = np.abs(x)
+    size, add = np.abs(x), _joiner(fused)
     high = np.floor(size * (_QUARTER_TURNS / _SPLIT)) * _SPLIT
     low = np.trunc((size * _QUARTER_TURNS - high) + 0.5)
     far = size
     for part in _TURN[:3]:
-        far = part * low + (part * high + far)
-    far = _TURN[3] * (low + high) + far
+        far = add(part, low, add(part, high, far))
+    far = add(_TURN[3], low + high, far)
     whole = np.trunc(size * _QUARTER_TURNS + 0.5)
-    near = _TURN[1] * whole + (_TURN[0] * whole + size)
+    near = add(_TURN[1], whole, add(_TURN[0], whole, size))
     turns = np.where(medium, low, whole)
     return np.where(medium, far, near), np.where(np.isfinite(turns), turns, 0).astype(np.int64).view(np.uint64)
 
 
-def _circular(x: F64, cosine: bool, library: Callable[[F64], F64]) -> F64:
+def _circular(x: F64, cosine: bool, library: Callable[[F64], F64], fused: bool) -> F64:
     """Quotients of two polynomials of degree 8 in the angle that is left; a pair with an angle of 15 or more gets the
     longer reduction for both. The C library has what is beyond 10^14.
     """
     with np.errstate(all="ignore"):
         medium = np.repeat((np.abs(x) >= _MEDIUM).reshape(-1, 2).any(axis=1), 2)
-        r, turns = _reduced(x, medium)
+        r, turns = _reduced(x, medium, fused)
         square = r * r
-        cosines = _polynomial(square, _COS_TOP) / _polynomial(square, _COS_BOTTOM)
-        sines = r * _polynomial(square, _SIN_TOP) / (45.0 * _polynomial(square, _SIN_BOTTOM))
+        cosines = _polynomial(square, _COS_TOP, fused) / _polynomial(square, _COS_BOTTOM, fused)
+        sines = r * _polynomial(square, _SIN_TOP, fused) / (45.0 * _polynomial(square, _SIN_BOTTOM, fused))
         result = np.where((turns & np.uint64(1) == 0) == cosine, cosines, sines)
         flip = turns + np.uint64(1) if cosine else turns
         signs = flip << np.uint64(62) if cosine else x.view(np.uint64) ^ flip << np.uint64(62)
@@ -188,46 +211,41 @@ def _circular(x: F64, cosine: bool, library: Callable[[F64], F64]) -> F64:
         return result
 
 
-def sin(x: F64) -> F64:
+def sin(x: F64, fused: bool = False) -> F64:
     """Sine; the size is even. Source: a linear algebra library's vector sine, read; verified by running.
 
     >>> sin(np.float64([0.5, -20.0])).tolist()
     [0.479425538604203, -0.9129452507276277]
+    >>> [sin(np.float64([10.25, 10.5]), fused).tolist()[0] for fused in (False, True)]
+    [-0.7346984304047957, -0.7346984304047958]
     """
-    return _circular(x, False, library_sin)
+    return _circular(x, False, library_sin, fused)
 
 
-def cos(x: F64) -> F64:
+def cos(x: F64, fused: bool = False) -> F64:
     """Cosine; the size is even. Source: a linear algebra library's vector cosine, read; verified by running.
 
     >>> cos(np.float64([0.5, -20.0])).tolist()
     [0.8775825618903728, 0.40808206181339196]
+    >>> [cos(np.float64([16.25, 16.5]), fused).tolist()[0] for fused in (False, True)]
+    [-0.8566597458288425, -0.8566597458288423]
     """
-    return _circular(x, True, library_cos)
+    return _circular(x, True, library_cos, fused)
 
 
-def _library(function: Callable[[float], float], without_value: float) -> Callable[[F64], F64]:
-    """The C library's function of each number, which gives `without_value` where there is none; NaN stays as it is."""
+def _as_signed(function: Callable[..., F64]) -> Callable[..., F64]:
+    """The C library's function: what is no number has the sign that x86-64 gives it."""
 
-    def one(x: float) -> float:
-        try:
-            return function(x)
-        except OverflowError:
-            return math.inf
-        except ValueError:
-            return -math.inf if x == 0 else without_value
-
-    def apply(x: F64) -> F64:
-        found = np.array([one(v) for v in x.reshape(-1).tolist()], np.float64).reshape(x.shape)
-        return np.where(np.isnan(x), x, found)
+    def apply(*x: F64) -> F64:
+        found = function(*x)
+        arises = np.isnan(found) & ~np.logical_or.reduce([np.isnan(v) for v in x])
+        return np.where(arises, -np.nan, found)
 
     return apply
 
 
-library_exp, library_tanh = _library(math.exp, math.nan), _library(math.tanh, math.nan)
-library_log = _library(math.log, math.nan)
-# Infinity less itself, as the processor gives it.
-library_sin, library_cos = _library(math.sin, -math.nan), _library(math.cos, -math.nan)
+library_exp, library_tanh, library_log = wide_elementary.exp, wide_elementary.tanh, wide_elementary.log
+library_sin, library_cos = _as_signed(wide_elementary.sin), _as_signed(wide_elementary.cos)
 
 
 def library_logistic(x: F64) -> F64:
@@ -235,30 +253,10 @@ def library_logistic(x: F64) -> F64:
     return _logistic(x, library_exp)
 
 
-_QUIET = 1 << 51
+_power = _as_signed(wide_elementary.power)
 
 
 def library_power(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> F64:
     """The C library's x^y in binary64, element by element, with broadcasting."""
-
-    def one(base: float, exponent: float) -> float:
-        try:
-            return math.pow(base, exponent)
-        except ValueError:
-            if base != 0:
-                return -math.nan
-        except OverflowError:
-            pass
-        return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
-
-    a, b = np.broadcast_arrays(x, np.asarray(y, np.float64))
-    a = a.astype(np.float64)
-    pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-    result = np.array([one(base, exponent) for base, exponent in pairs], np.float64).reshape(a.shape)
-    # A NaN stays, quiet and with another sign under odd powers; a signalling one even to the power of 0.
-    missing = np.isnan(a)
-    if missing.any():
-        signalling = missing & (a.view(np.uint64) & _QUIET == 0)
-        stays = missing & ((b != 0) | signalling)
-        result = np.where(stays, np.where(np.signbit(a) & (b % 2 == 1), -(a + 0), a + 0), result)
-    return result
+    a, b = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
+    return _power(a, b)

@@ -70,10 +70,10 @@ class AttentionRule:
     source: str
 
 
-def _capped(scores: np.ndarray, cap: float) -> np.ndarray:
-    """Scores by the C library's tanh."""
+def _capped(scores: np.ndarray, cap: float, joined: bool) -> np.ndarray:
+    """Scores by the C library's tanh, whose products are perhaps joined to sums."""
     by = np.float32(cap)
-    return elementary.tanh(scores / by) * by if cap > 0 else scores
+    return elementary.tanh(scores / by, joined=joined) * by if cap > 0 else scores
 
 
 def _with_additions(scores: np.ndarray, added: tuple[np.ndarray, ...], rows: slice, keys: slice) -> np.ndarray:
@@ -94,7 +94,9 @@ def _weights(rows: np.ndarray, head: Head, softmax: RealSoftmaxRule) -> np.ndarr
     return softmax.softmax(rows, 1.0) if head.sink is None else _softmax_with_sink(rows, head.sink, softmax)
 
 
-def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule, half: bool = False) -> Attended:
+def _whole_rows(
+    head: Head, product: RealProductRule, softmax: RealSoftmaxRule, half: bool = False, joined: bool = False
+) -> Attended:
     """Keys that a query does not see have the weight 0."""
 
     def stored(values: np.ndarray) -> np.ndarray:
@@ -102,7 +104,7 @@ def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule, 
 
     with np.errstate(all="ignore"):
         products = stored(product.apply(head.q, head.k.T, head.start, head.scale, 1.0, Layout(turned_b=True)))
-        capped = stored(_capped(products, head.cap))
+        capped = stored(_capped(products, head.cap, joined))
         masked = capped
         for one in head.added:
             masked = stored(masked + one)
@@ -263,6 +265,11 @@ RULES: dict[str, AttentionRule] = {
         "the same with o * f32(1 / l), blocks that no query of the block sees left out; a single query takes all "
         "keys at once: products in 8 lanes, values added up in order, nothing fused",
         "a runtime's operators of transformers for x86-64 with 1 MiB of second-level cache, read; verified by running",
+    ),
+    "whole_rows_joined": AttentionRule(
+        partial(_whole_rows, joined=True),
+        "whole_rows, with products joined to sums in the C library's tanh, which caps scores",
+        "a runtime's operators of transformers for aarch64, read; verified by running",
     ),
     **{
         f"{name}_joined": AttentionRule(

@@ -12,6 +12,9 @@ import numpy as np
 
 from ..records import dataclass
 
+# Along the last axis, by the sign of what is looked for.
+Chain = Callable[[np.ndarray, int], np.ndarray]
+
 
 @dataclass(frozen=True, eq=False)
 class ExtremeRule:
@@ -141,7 +144,12 @@ def _chain(x: np.ndarray, sign: int) -> np.ndarray:
     return _first_unless_beyond(x.reshape(-1, x.shape[-1]), sign).reshape(x.shape[:-1])
 
 
-def _in_packets(rows: np.ndarray, sign: int, starts: np.ndarray) -> np.ndarray:
+def _chain_by_signs(x: np.ndarray, sign: int) -> np.ndarray:
+    """As `rows_nan_else_by_signs`, along the last axis."""
+    return _rows_by_signs(x.reshape(-1, x.shape[-1]), sign).reshape(x.shape[:-1])
+
+
+def _in_packets(rows: np.ndarray, sign: int, starts: np.ndarray, of_packets: Chain) -> np.ndarray:
     """Rows by packets as they are aligned in memory, every row `starts` elements behind a boundary."""
     count, width = rows.shape[1], 16 // rows.itemsize
     out = np.empty(len(rows), rows.dtype)
@@ -155,7 +163,8 @@ def _in_packets(rows: np.ndarray, sign: int, starts: np.ndarray) -> np.ndarray:
             packets = chosen[:, first:behind].reshape(-1, whole, width).transpose(0, 2, 1)
             paired = whole // 2 * 2
             turns = [packets[..., 0:paired:2], packets[..., 1:paired:2], packets[..., paired:]]
-            lanes = _chain(np.stack([_chain(one, sign) for one in turns if one.shape[-1]], axis=-1), sign)
+            lanes = np.stack([of_packets(one, sign) for one in turns if one.shape[-1]], axis=-1)
+            lanes = of_packets(lanes, sign)
             while lanes.shape[1] > 1:
                 lanes = _chain(np.stack(np.split(lanes, 2, axis=1), axis=-1), sign)
             rest.insert(0, lanes)
@@ -163,19 +172,21 @@ def _in_packets(rows: np.ndarray, sign: int, starts: np.ndarray) -> np.ndarray:
     return out
 
 
-def _in_columns(rows: np.ndarray, sign: int, inner: int) -> np.ndarray:
+def _in_columns(rows: np.ndarray, sign: int, inner: int, of_packets: Chain) -> np.ndarray:
     """Whole packets of neighbouring outputs take four elements at a time, which are folded by themselves."""
     count, width = rows.shape[1], 16 // rows.itemsize
     groups = (count - 1) // 4
     fours = rows[:, 1 : 1 + 4 * groups].reshape(len(rows), groups, 2, 2)
-    parts = [rows[:, :1], _chain(_chain(fours, sign), sign), rows[:, 1 + 4 * groups :]]
+    parts = [rows[:, :1], of_packets(of_packets(fours, sign), sign), rows[:, 1 + 4 * groups :]]
     column, begin = np.arange(len(rows)) % inner, np.arange(len(rows)) // inner * inner
     first = np.minimum(-begin % width, inner)
     packed = (column >= first) & (column < first + (inner - first) // width * width)
-    return np.where(packed, _chain(np.concatenate(parts, axis=1), sign), _first_unless_beyond(rows, sign))
+    return np.where(packed, of_packets(np.concatenate(parts, axis=1), sign), _first_unless_beyond(rows, sign))
 
 
-def _packets_first_unless_beyond(rows: np.ndarray, sign: int, way: str, sizes: Sequence[int]) -> np.ndarray:
+def _packets_first_unless_beyond(
+    rows: np.ndarray, sign: int, way: str, sizes: Sequence[int], of_packets: Chain = _chain
+) -> np.ndarray:
     """As `first_unless_beyond`, by packets of 16 bytes.
 
     >>> row = np.float32([[-1, -0.0, -1, -1, 0.0, -1, -1, -1]])
@@ -186,15 +197,26 @@ def _packets_first_unless_beyond(rows: np.ndarray, sign: int, way: str, sizes: S
     if not rows.shape[1]:
         return np.full(len(rows), -sign * np.inf, rows.dtype)
     if way == "rows":
-        return _in_packets(rows, sign, np.arange(len(rows)) * rows.shape[1])
+        return _in_packets(rows, sign, np.arange(len(rows)) * rows.shape[1], of_packets)
     if way == "columns":
-        return _in_columns(rows, sign, sizes[2])
+        return _in_columns(rows, sign, sizes[2], of_packets)
     if way == "runs":
         runs, kept, length = sizes
         starts = (np.arange(runs) * kept + np.arange(kept)[:, None]) * length
-        found = _in_packets(rows.reshape(-1, length), sign, starts.reshape(-1)).reshape(kept, runs)
+        found = _in_packets(rows.reshape(-1, length), sign, starts.reshape(-1), of_packets).reshape(kept, runs)
         return _chain(np.concatenate([rows[:, :1], found], axis=1), sign)
     return _first_unless_beyond(rows, sign)
+
+
+def _packets_by_signs(rows: np.ndarray, sign: int, way: str, sizes: Sequence[int]) -> np.ndarray:
+    """The same, but lanes keep NaN, and of two zeros the one whose sign is beyond the other's.
+
+    >>> row = np.float32([[-1, -0.0, -1, -1, -1, 0.0, -1, -1], [np.nan, 1, 1, 1, 2, 1, 1, 1]])
+    >>> apply = RULES["packets_by_signs"].apply
+    >>> [apply(row, 1, way, ()).tolist() for way in ("in_order", "rows")]
+    [[-0.0, nan], [0.0, nan]]
+    """
+    return _packets_first_unless_beyond(rows, sign, way, sizes, _chain_by_signs)
 
 
 def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int, width: int) -> np.ndarray:
@@ -301,6 +323,13 @@ RULES: dict[str, ExtremeRule] = {
     ),
     "last_unless_beyond": ExtremeRule(
         _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"
+    ),
+    "packets_by_signs": ExtremeRule(
+        _packets_by_signs,
+        "as packets_first_unless_beyond, but of packets, lane by lane, a NaN stays, and of two zeros that one whose "
+        "sign is beyond the other's",
+        of_nothing=True,
+        in_packets=True,
     ),
     "packets_first_unless_beyond": ExtremeRule(
         _packets_first_unless_beyond,

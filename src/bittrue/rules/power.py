@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -121,25 +121,21 @@ def _finite_products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np
     return result
 
 
-def _integer(x: int, y: float, least: int) -> int:
-    """x^y in binary64 without its fraction; `least` where that leaves the type or is no number."""
-    try:
-        found = math.pow(x, y)
-    except (OverflowError, ValueError):
-        return least
-    return int(found) if least <= found < -least else least
-
-
-def _of_integers(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
-    """Squares and cubes wrap; what leaves the type becomes its lowest value. Domain: signed integers x.
+def _of_integers(x: np.ndarray, y: np.ndarray, alone: bool, limited: bool = False) -> np.ndarray:
+    """Squares and cubes wrap; what leaves the type becomes its lowest value, or is `limited` to it. Domain: signed
+    integers x.
 
     >>> _of_integers(np.int32([3, -2, 10, 2]), np.int32([3, -1, 10, 0]), False).tolist()
     [27, 0, -2147483648, 1]
+    >>> _of_integers(np.int32([10, -10, -10]), np.float32([10, 11, 0.5]), False, limited=True).tolist()
+    [2147483647, -2147483648, 0]
     """
     least = int(np.iinfo(x.dtype).min)
     a, b = np.broadcast_arrays(x, y)
-    pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-    found = np.array([_integer(i, j, least) for i, j in pairs], x.dtype).reshape(a.shape)
+    powers = rational_wide.library_power(a, b)
+    inside = (powers >= least) & (powers < -float(least))
+    beyond = np.where(powers > 0, -1 - least, np.where(np.isnan(powers), 0, least)) if limited else least
+    found = np.where(inside, np.where(inside, powers, 0.0).astype(x.dtype), np.asarray(beyond).astype(x.dtype))
     if not alone or not np.isin(y, (2, 3)).any():
         return found
     with np.errstate(over="ignore"):
@@ -167,6 +163,12 @@ RULES: dict[str, PowerRule] = {
         _one_for_each_row,
         "x * x for an exponent of 2 that a row has for all its elements, x * x * x for one of 3, both wrapping; else "
         "the C library's power in binary64 without its fraction, the type's lowest value where that does not fit",
+        as_stored=True,
+    ),
+    "integers_by_binary64_limited": PowerRule(
+        partial(_of_integers, limited=True),
+        _one_for_each_row,
+        "as integers_by_binary64, but powers are limited to the type, and what is no number is 0",
         as_stored=True,
     ),
     "finite_products_or_library": PowerRule(

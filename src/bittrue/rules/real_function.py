@@ -83,19 +83,29 @@ def _in_groups(group: Function, rest: Function, lanes: int) -> Function:
     return apply
 
 
-def _grouped(name: str, **how: bool) -> Function:
+def _library(name: str) -> Function:
+    """The C library's function where products are joined to sums."""
+    return partial(getattr(elementary, name, None) or getattr(circular, name), joined=True)
+
+
+def _grouped(name: str) -> Function:
     """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
-    rest = getattr(elementary, name, None) or getattr(circular, name)
-    return _in_groups(partial(getattr(rational, name), **how), rest, LANES)
+    return _in_groups(getattr(rational, name), getattr(elementary, name, None) or getattr(circular, name), LANES)
 
 
-def _in_pairs(name: str) -> Function:
+def _fused_groups(name: str) -> Function:
+    """The same where products are joined to sums."""
+    return _in_groups(partial(getattr(rational, name), fused=True), _library(name), LANES)
+
+
+def _in_pairs(name: str, fused: bool = False) -> Function:
     """The same of binary64 numbers, whose groups are pairs."""
-    return _in_groups(getattr(rational_wide, name), getattr(rational_wide, f"library_{name}"), 2)
+    group = partial(getattr(rational_wide, name), fused=fused)
+    return _in_groups(group, getattr(rational_wide, f"library_{name}"), 2)
 
 
 _exp, _log1p = _grouped("exp"), _grouped("log1p")
-_fused_exp = _grouped("exp", fused=True)
+_fused_exp = _in_groups(partial(rational.exp, fused=True), elementary.exp, LANES)
 EXPONENTIALS = {False: _exp, True: _fused_exp}
 
 
@@ -111,7 +121,7 @@ def _softplus_of_sum(x: np.ndarray) -> np.ndarray:
 
 
 def _softplus_by_library(x: np.ndarray) -> np.ndarray:
-    logarithms = elementary.log1p(elementary.exp(-np.abs(x)))
+    logarithms = elementary.log1p(elementary.exp(-np.abs(x)), joined=True)
     return np.where(x > 0, x + logarithms, logarithms)
 
 
@@ -238,6 +248,11 @@ RULES: dict[str, RealFunctionRule] = {
         "the C library's exponential and tanh; logistic(x) = 1 / (1 + e^-x) for x >= 0, else e^x / (1 + e^x)",
         "run: 20,000 numbers",
     ),
+    "binary32_by_joined_library": RealFunctionRule(
+        {"exp": elementary.exp, "tanh": _library("tanh")},
+        "as binary32_by_library; the C library's products are joined to sums",
+        "the same kernels on aarch64, run",
+    ),
     "binary32_elementary": RealFunctionRule(
         {
             "cos": elementary.cos,
@@ -344,7 +359,8 @@ RULES: dict[str, RealFunctionRule] = {
             "celu": partial(_celu, exp=_fused_exp),
             "hard_sigmoid": lambda x, alpha, beta: _between(fma(x, _f32(alpha), _f32(beta))),
             "hard_swish": lambda x: np.asarray(x * _between(fma(x, _f32(1 / 6), _f32(0.5)))),
-            **{name: _grouped(name, fused=True) for name in ("acos", "asin", "atan", "cos", "log", "sin")},
+            **{name: _fused_groups(name) for name in ("acos", "asin", "atan", "cos", "log", "sin")},
+            **{name: _library(name) for name in ("acosh", "asinh", "atanh", "cosh", "sinh", "tan")},
             "mish": partial(_mish, softplus=_softplus_by_library),
             "parametric_elu": partial(_parametric_elu, exp=_fused_exp),
             "selu": partial(_selu, exp=_fused_exp),
@@ -353,7 +369,7 @@ RULES: dict[str, RealFunctionRule] = {
         },
         "as binary32_single_operations, but x alpha + beta is rounded once, exponentials, logarithms, sines, cosines "
         "and inverses of circle functions of whole fours have fused multiply-adds, and reciprocals of these begin with "
-        "an estimate; exponential and logarithm of softplus are the C library's",
+        "an estimate; exponential and logarithm of softplus are the C library's, whose products are joined to sums",
         "the same kernels on aarch64; verified by running",
     ),
     "binary64_in_pairs": RealFunctionRule(
@@ -361,6 +377,12 @@ RULES: dict[str, RealFunctionRule] = {
         "the functions of arithmetic/rational_wide in pairs, with the C library's for what is left: logistic(x) = 1 / "
         "(1 + e^-|x|) for x > 0, else 1 less that; every operation rounded to binary64",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+        _BINARY64,
+    ),
+    "binary64_in_joined_pairs": RealFunctionRule(
+        {name: _in_pairs(name, fused=True) for name in ("cos", "exp", "log", "logistic", "sin", "tanh")},
+        "as binary64_in_pairs with fused multiply-adds in pairs",
+        "the same kernels on aarch64; verified by running",
         _BINARY64,
     ),
     "binary32_log_of_sum": RealFunctionRule(

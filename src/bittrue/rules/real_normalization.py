@@ -11,11 +11,12 @@ import numpy as np
 
 from ..arithmetic import double_words, elementary, reciprocal_estimate
 from ..arithmetic.correct_rounding import decimal, fraction, in_digits, round_even, settle
-from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
+from . import multiply_add
 from .real_sum import FUSED_SQUARES, NEIGHBOURS, aligned_packets
 
 Rows = np.ndarray
+fma = multiply_add.RULES["rounded_once"].apply
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +398,8 @@ def _running_joined(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _rows_joined(
     x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `_rows_in_lanes`; layers by running means, products and sums rounded once.
+    """As `_rows_in_lanes`; layers by running means, products and sums rounded once. Means and deviations of binary64
+    numbers are binary32.
 
     >>> x = np.float32([[1, 2, 3, 4, 5, 6, 7, 8]])
     >>> RULES["binary32_joined"].by_rows(x, None, None, 0.0, True, "layer")[2].tolist()
@@ -417,10 +419,12 @@ def _rows_joined(
             elif centred:
                 mean, squares = _running_joined(x)
             else:
-                squares = (_squares_in_turn if x.shape[1] >= _LONG else _fused_squares)(x)
+                long = x.shape[1] >= _LONG and x.dtype == np.float32
+                squares = (_squares_in_turn if long else _fused_squares)(x)
             deviation = np.sqrt(squares / count + small)
             normal = (x - mean[:, None] if centred else x) / deviation[:, None]
-            return normal * by if bias is None else fma(normal, by, add), mean, _ONE / deviation
+            result = normal * by if bias is None else fma(normal, by, add)
+            return result, mean.astype(np.float32), (_ONE / deviation).astype(np.float32)
         mean = aligned_packets(x, starts, NEIGHBOURS) / count
         apart = x - mean[:, None]
         if kind == "group":
@@ -439,10 +443,12 @@ def _rows_joined(
 def _given_joined(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
 ) -> np.ndarray:
-    """Reciprocals of whole fours of channels begin with an estimate."""
+    """Reciprocals of whole fours of channels begin with an estimate, but for those of binary64 numbers."""
     with np.errstate(all="ignore"):
         deviation = np.sqrt(variance + np.float32(epsilon))
-        factor = reciprocal_estimate.in_fours(deviation.reshape(-1)).reshape(deviation.shape) * scale
+        wide = deviation.dtype == np.float64
+        inverse = _ONE / deviation if wide else reciprocal_estimate.in_fours(deviation.reshape(-1))
+        factor = inverse.reshape(deviation.shape) * scale
         return np.asarray(fma(x, factor, fma(-mean, factor, bias)))
 
 
@@ -462,8 +468,12 @@ def _batch_in_packets(
     variance: np.ndarray,
     epsilon: float,
     momentum: float,
+    joined: bool = False,
 ) -> tuple[np.ndarray, ...]:
-    """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal."""
+    """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal. `joined`:
+    of binary64 numbers, whose products enter sums with one rounding.
+    """
+    add = multiply_add.RULES["rounded_once" if joined else "rounded_twice"].apply
     rows, kind, width = x.reshape(-1, x.shape[2]), x.dtype.type, 16 // x.itemsize
     starts, count, one = np.arange(rows.shape[0]) * x.shape[2], kind(x.shape[0] * x.shape[2]), kind(1)
 
@@ -476,12 +486,15 @@ def _batch_in_packets(
     with np.errstate(all="ignore"):
         own = over_images(aligned_packets(rows, starts, width=width))
         apart = (x - own[:, None]).reshape(rows.shape)
-        spread = over_images(aligned_packets(apart * apart, 0 * starts, width=width))
+        if joined:
+            spread = over_images(aligned_packets(apart, 0 * starts, FUSED_SQUARES, width))
+        else:
+            spread = over_images(aligned_packets(apart * apart, 0 * starts, width=width))
         inverse = np.sqrt(one / (spread + kind(np.float32(epsilon))))
         factor = inverse * scale
-        result = x * factor[:, None] + (bias - own * factor)[:, None]
+        result = add(x, factor[:, None], add(-own, factor, bias)[:, None])
         keep = kind(np.float32(momentum))
-        running = mean * keep + own * (one - keep), variance * keep + spread * (one - keep)
+        running = tuple(add(a, keep, b * (one - keep)) for a, b in ((mean, own), (variance, spread)))
         return result, *running, own, inverse
 
 
@@ -597,6 +610,15 @@ RULES: dict[str, RealNormalizationRule] = {
         "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less square "
         "of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours; across: "
         "as binary32_lanes with fused sums, and powers whose logarithms lose second words of products",
+        source="the same kernels as compilers for aarch64 join their operations; verified by running",
+    ),
+    "binary64_joined": replace(
+        _LANES,
+        by_rows=_rows_joined,
+        by_given=_given_joined,
+        by_length=_length_fused,
+        by_batch=partial(_batch_in_packets, joined=True),
+        formula="of binary64 numbers: as binary64_running, but a product and the sum that it enters are rounded once",
         source="the same kernels as compilers for aarch64 join their operations; verified by running",
     ),
     "binary64_running": replace(

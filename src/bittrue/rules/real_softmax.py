@@ -270,32 +270,32 @@ def _sums_of_pairs(rows: np.ndarray) -> np.ndarray:
     return np.asarray(total[:, None])
 
 
-def _powers_in_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _powers_in_pairs(rows: np.ndarray, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """The differences from the largest number and their exponentials; rows lie behind each other."""
     differences = rows - rows.max(axis=1, keepdims=True)
-    powers = real_function.RULES["binary64_in_pairs"].functions["exp"](differences.reshape(-1))
+    powers = real_function.RULES[rule].functions["exp"](differences.reshape(-1))
     return differences, powers.reshape(rows.shape)
 
 
-def _softmax_in_pairs(rows: np.ndarray, beta: float) -> np.ndarray:
+def _softmax_in_pairs(rows: np.ndarray, beta: float, rule: str = "binary64_in_pairs") -> np.ndarray:
     """beta must be 1.
 
     >>> RULES["binary64_in_pairs"].softmax(np.float64([[0, 0, 0, 0]]), 1.0).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
     with np.errstate(all="ignore"):
-        powers = _powers_in_pairs(rows)[1]
+        powers = _powers_in_pairs(rows, rule)[1]
         return np.asarray(powers / _sums_of_pairs(powers))
 
 
-def _log_softmax_in_pairs(rows: np.ndarray) -> np.ndarray:
+def _log_softmax_in_pairs(rows: np.ndarray, rule: str = "binary64_in_pairs") -> np.ndarray:
     """(x - max) - log(sum of exp(x - max)).
 
     >>> RULES["binary64_in_pairs"].log_softmax(np.float64([[0, 0]])).tolist()
     [[-0.6931471805599453, -0.6931471805599453]]
     """
     with np.errstate(all="ignore"):
-        differences, powers = _powers_in_pairs(rows)
+        differences, powers = _powers_in_pairs(rows, rule)
         # A sum that is NaN counts as the least one.
         sums = np.fmax(_sums_of_pairs(powers)[:, 0], np.float64(np.float32(1e-20)))
         return np.asarray(differences - rational_wide.library_log(sums)[:, None])
@@ -414,6 +414,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         "e = exp(x - max) of arithmetic/rational_wide, an odd last one of all by the C library; s = sums of e in 2 "
         "lanes (of a single row in four sets of them in turn), then what is left; e / s, (x - max) - log(s)",
         "one runtime's kernel and a linear algebra library, read; verified by running",
+        whole=True,
+    ),
+    "binary64_in_joined_pairs": RealSoftmaxRule(
+        partial(_softmax_in_pairs, rule="binary64_in_joined_pairs"),
+        partial(_log_softmax_in_pairs, rule="binary64_in_joined_pairs"),
+        "as binary64_in_pairs, with fused multiply-adds in exponentials",
+        "the same kernel on aarch64; verified by running",
         whole=True,
     ),
 }

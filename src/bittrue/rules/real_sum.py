@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arithmetic import elementary, half_functions, rational_wide
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
-from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
+from . import multiply_add
 
 # As many rows are added up side by side; fewer are faster as plain numbers.
 _FEW_ROWS = 16
@@ -404,7 +404,9 @@ def _sum_16(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarra
 
 
 NEIGHBOURS = replace(_SUM, adjacent=True)
-FUSED_SQUARES = replace(NEIGHBOURS, begin=np.square, add=lambda total, x: fma(x, x, total))
+FUSED_SQUARES = replace(
+    NEIGHBOURS, begin=np.square, add=lambda total, x: multiply_add.RULES["rounded_once"].apply(x, x, total)
+)
 
 RULES: dict[str, RealSumRule] = {
     "rounded_once": RealSumRule(

@@ -23,10 +23,10 @@ _NEIGHBOURS = {"real_sum": ("binary32_packets_4", "binary32_packets_of_neighbour
 _NORMAL = {"real_normalization": ("binary32_lanes", "binary32_joined")}
 _OPERATIONS = {"real_function": ("binary32_single_operations", "binary32_joined_operations")}
 _BELOW_1 = {"real_function": ("binary32_fused_polynomials", "binary32_fused_below_1")}
-_LIBRARY = "on aarch64 {} of 350,000 numbers have another last bit: the C library's, compiled with joined products"
+_PAIRS = ("binary64_in_pairs", "binary64_in_joined_pairs")
 _ONCE = {"multiply_add": ("rounded_twice", "rounded_once")}
 _CACHES = {"cached_product": ("binary32_16_lanes", "binary32_4_lanes")}
-_OF_BLOCKS_OF_KEYS = ("binary32_blocks", "binary32_blocks_of_all_queries", "binary32_blocks_by_inverse")
+_ATTENTIONS = ("binary32_blocks", "binary32_blocks_of_all_queries", "binary32_blocks_by_inverse", "whole_rows")
 
 
 def _joined(attention: str) -> dict[str, tuple[str, str]]:
@@ -43,14 +43,31 @@ CHANGES = (
     ),
     *(
         Change(stem, _OPERATIONS)
-        for stem in (*("acos", "asin", "atan", "cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softsign"),)
+        for stem in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "elu", "hard_sigmoid", "hard_swish"),
+            *("log", "mish", "sin", "sinh", "softplus", "softsign", "tan"),
+        )
+    ),
+    *(Change(stem, {"real_function": _PAIRS}) for stem in ("cos", "exp", "log", "logistic", "sin", "tanh")),
+    *(Change(stem, {"real_softmax": _PAIRS}) for stem in ("log_softmax", "softmax")),
+    *(
+        Change(stem, {"real_normalization": ("binary64_running", "binary64_joined")})
+        for stem in ("batch_normalization", "batch_training", "layer_normalization", "lp_normalization")
     ),
     *(
         Change(stem, {"extreme": ("nan_else_last_in_vectors", "nan_else_by_signs_in_vectors")})
         for stem in ("maximum", "minimum")
     ),
+    *(
+        Change(stem, {"extreme": ("packets_first_unless_beyond", "packets_by_signs")})
+        for stem in ("reduce_max", "reduce_min")
+    ),
+    Change("power", {"power": ("integers_by_binary64", "integers_by_binary64_limited")}),
+    Change(
+        "attending_lstm", {**_JOINED, **_ALIKE, "real_function": ("binary32_by_library", "binary32_by_joined_library")}
+    ),
+    Change("word_convolution", _ALIKE),
     *(Change("relu", {"extreme": (None, "nan_else_by_signs_in_vectors")}, inputs=(kind,)) for kind in ("f32", "f64")),
-    *(Change(stem, _OPERATIONS, limit=_LIBRARY.format(count)) for stem, count in (("softplus", 71), ("mish", 45))),
     # The logistic function is limited by 1, where its polynomials are one unit above.
     *(Change(stem, _BELOW_1) for stem in ("gelu", "logistic")),
     Change("logistic", {"real_function": ("binary32_fused_below_1",) * 2}),
@@ -70,7 +87,7 @@ CHANGES = (
     *(
         Change(stem, _ONCE)
         for stem in (
-            *("crop_and_resize", "deformable_conv", "grid_sample"),
+            *("cosine_window", "crop_and_resize", "deformable_conv", "grid_sample"),
             *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest", "causal_conv"),
             *("mix_streams", "reduce_streams", "root_mean_square", "discrete_fourier"),
         )
@@ -90,11 +107,10 @@ CHANGES = (
     Change("conv", {"real_product": ("binary32_fused_windows_of_7", "binary32_fused_blocks_alike")}),
     Change("gelu", {"real_gelu": ("binary32_fused_polynomials", "binary32_fused_polynomials_joined")}),
     *(Change(stem, _NEIGHBOURS) for stem in ("average_pool", "mean", "sum", "reduce_prod")),
-    *(Change("attention", {**_FOURS, **_ALIKE, **_CACHES, **_joined(name)}) for name in _OF_BLOCKS_OF_KEYS),
-    Change("attention", {**_FOURS, **_ALIKE, **_CACHES}),
-    *(Change("attention", {**_FOURS, **_ALIKE, **_joined(name)}) for name in _OF_BLOCKS_OF_KEYS),
+    *(Change("attention", {**_FOURS, **_ALIKE, **_CACHES, **_joined(name)}) for name in _ATTENTIONS),
+    *(Change("attention", {**_FOURS, **_ALIKE, **_joined(name)}) for name in _ATTENTIONS),
     Change("attention", {**_FOURS, **_ALIKE}),
-    *(Change(stem, _FOURS) for stem in ("softmax", "log_softmax", "attention")),
+    *(Change(stem, _FOURS) for stem in ("softmax", "log_softmax")),
     Change("convert", {"widen": ("quiet_by_16", "quiet")}, limit=None),
     Change("convert", {"half_nan": ("payload_by_8", "payload")}, limit=None),
     Change("lstm", {**_SCALED, **_JOINED}),
@@ -127,30 +143,6 @@ _OTHER_KERNELS = "processors with i8mm, SME or without dot products have other k
 _TINY = "blocks whose largest number is below 2^-121 become other integers"
 _WHOLE = ("rows_are_whole_blocks", 32)
 _N_BITS = "f32 u8 f32|- - - f32 {} -> f32"
-
-
-def _apart(rows: tuple[Row, ...]) -> Iterator[Row]:
-    """Experts with Gelu take the hyperbolic tangent of the C library, which is compiled with joined products there."""
-    for row in rows:
-        gated = ("experts_gate_by_blocks",) in row.when
-        if row.operator == "mixture_of_experts" and not row.inexact and not gated:
-            limit = "on aarch64 1 of 40 models gave another last bit: the C library's hyperbolic tangent"
-            limit = ". ".join(filter(None, (limit, row.limit)))
-            yield replace(row, when=(*row.when, ("attribute_is", "activation", "gelu")), limit=limit, inexact=True)
-        yield row
-
-
-_CAPPED = "on aarch64 1 of 42 models with capped scores gave another last bit: the C library's hyperbolic tangent"
-
-
-def _uncapped(rows: Iterable[Row]) -> Iterator[Row]:
-    """Scores that are capped take it, too: rows of their own."""
-    for row in rows:
-        if row.rules.get("attention") == "whole_rows":
-            yield replace(row, when=(*row.when, ("attribute_is", "cap", None, 0.0)))
-            limit = ". ".join(filter(None, (_CAPPED, row.limit)))
-            row = replace(row, limit=limit, inexact=True)
-        yield row
 
 
 def _in_blocks(row: Row) -> bool:
@@ -304,17 +296,15 @@ ONNXRUNTIME_AARCH64 = replace(
     ),
     rows=as_run(
         "onnxruntime@aarch64",
-        _apart(
-            _OF_HALVES
-            + _BLOCKS
-            + _CASTS
-            + _STATES
-            + changed(
-                replace(ONNXRUNTIME, rows=tuple(_uncapped(row for row in ONNXRUNTIME.rows if not _replaced(row)))),
-                CHANGES,
-                unseen_is_inexact=True,
-                counted="onnxruntime@aarch64",
-            )
+        _OF_HALVES
+        + _BLOCKS
+        + _CASTS
+        + _STATES
+        + changed(
+            replace(ONNXRUNTIME, rows=tuple(row for row in ONNXRUNTIME.rows if not _replaced(row))),
+            CHANGES,
+            unseen_is_inexact=True,
+            counted="onnxruntime@aarch64",
         ),
     ),
     rewrites=tuple(_rewrites(ONNXRUNTIME.rewrites)),

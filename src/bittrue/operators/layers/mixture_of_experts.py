@@ -136,9 +136,10 @@ def _activated(step: Step, x: np.ndarray) -> np.ndarray:
     if kind == "relu":
         return np.where(x > 0, x, _F32(0))
     if kind == "gelu":
-        add = multiply_add.RULES[step.rules["multiply_add"]].apply
-        inner = _F32(0.7978845608) * add(_F32(0.044715) * x * x, x, x)
-        return np.asarray(_F32(0.5) * x * (_ONE + elementary.tanh(inner)))
+        # The C library's products are joined to sums where the runtime's are.
+        rule = step.rules["multiply_add"]
+        inner = _F32(0.7978845608) * multiply_add.RULES[rule].apply(_F32(0.044715) * x * x, x, x)
+        return np.asarray(_F32(0.5) * x * (_ONE + elementary.tanh(inner, joined=rule == "rounded_once")))
     if kind == "silu":
         return np.asarray(x * (_ONE / (_ONE + elementary.exp(-x))))
     if kind == "identity":

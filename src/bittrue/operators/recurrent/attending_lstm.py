@@ -88,14 +88,14 @@ def _counted(step: Step, lengths: np.ndarray, most: int, what: str) -> np.ndarra
 
 def _attend(step: Step, query: np.ndarray, keys: np.ndarray, v: np.ndarray, memory: Any, rows: Any) -> np.ndarray:
     """Of every sequence what it attends to: scores are summed in order, their exponentials in binary64."""
+    rule = recurrence.RULES[step.rules["recurrence"]]
     functions = real_function.RULES[step.rules["real_function"]].functions
     product = real_product.RULES[step.rules["real_product"]]
     out = np.empty((len(query), memory.shape[2]), np.float32)
     for b, count in enumerate(rows):
-        terms = v * functions["tanh"](keys[b, :count] + query[b])
         scores = np.zeros(count, np.float32)
-        for column in terms.T:
-            scores = scores + column
+        for column, factor in zip(functions["tanh"](keys[b, :count] + query[b]).T, v.reshape(-1), strict=True):
+            scores = rule.add_product(scores, column, factor)
         powers, total = functions["exp"](scores), 0.0
         for power in powers:
             total += float(power)

@@ -1,6 +1,7 @@
 """cosine_window: a vector of as many numbers as the operand says, a0 - a1 cos(t i) + a2 cos(2 t i).
 
-t is 2 pi over the number, or over one less where the window is not `periodic`.
+t is 2 pi over the number, or over one less where the window is not `periodic`. Products enter sums by slot
+`multiply_add`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arithmetic import rational_wide
 from ...graph import DATA_TYPES
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 
@@ -47,20 +50,18 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _cosine(x: float) -> float:
-    # A window of one sample: 0 times infinity, whose NaN has a sign on x86-64.
-    return math.cos(x) if math.isfinite(x) else -math.nan
-
-
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
     """In binary64 by the C library's cosine, rounded once; integers lose the fraction."""
     a0, a1, a2 = (step[name] for name in _NAMES)
-    found = [
-        a0 - a1 * _cosine(step["angle"] * i) + (a2 * _cosine(2 * step["angle"] * i) if a2 else 0.0)
-        for i in range(step["size"])
-    ]
+    add, places = multiply_add.RULES[step.rules["multiply_add"]].apply, np.arange(step["size"])
     with np.errstate(all="ignore"):
-        return [np.array(found, np.float64).astype(DATA_TYPES[step["type"]].numpy)]
+        # A window of one sample: 0 times infinity.
+        found = add(-a1, rational_wide.library_cos(step["angle"] * places), a0)
+        if a2:
+            found = add(a2, rational_wide.library_cos(2 * step["angle"] * places), found)
+        return [found.astype(DATA_TYPES[step["type"]].numpy)]
 
 
-OPERATOR = Operator("cosine_window", (), infer, lower, reference, "a window of cosines", needs_only_shapes=False)
+OPERATOR = Operator(
+    "cosine_window", ("multiply_add",), infer, lower, reference, "a window of cosines", needs_only_shapes=False
+)
