@@ -301,15 +301,20 @@ def _layer_in_order(
 
 
 def _layer_in_binary64(
-    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, epsilon: np.float32, centred: bool
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, epsilon: np.float32, centred: bool, joined: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums of numbers and of squares in order, the variance as mean of squares less square of the mean."""
-    wide = x.astype(np.float64)
-    squares = _in_order(wide * wide) / x.shape[1]
+    """Sums of numbers and of squares in order, the variance as mean of squares less square of the mean; `joined`:
+    products enter sums with one rounding.
+    """
+    wide, add = x.astype(np.float64), multiply_add.RULES["rounded_once" if joined else "rounded_twice"].apply
+    squares: np.ndarray = np.zeros(x.shape[0])
+    for column in wide.T:
+        squares = add(column, column, squares)
+    squares = squares / x.shape[1]
     mean = _in_order(wide) / x.shape[1] if centred else np.zeros(x.shape[0])
-    deviation = np.sqrt(squares - mean * mean + np.float64(epsilon) if centred else squares + np.float64(epsilon))
-    result = (wide - mean[:, None]) / deviation[:, None] * scale
-    result = result + bias if centred else result
+    deviation = np.sqrt((add(-mean, mean, squares) if centred else squares) + np.float64(epsilon))
+    normal = (wide - mean[:, None]) / deviation[:, None]
+    result = add(normal, scale, bias) if centred else normal * scale
     return result.astype(x.dtype), mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
 
@@ -410,7 +415,7 @@ def _rows_joined(
     starts = np.arange(x.shape[0]) * x.shape[1]
     with np.errstate(all="ignore"):
         if kind == "broadcast":
-            return _layer_in_binary64(x, by, add, small, centred)
+            return _layer_in_binary64(x, by, add, small, centred, True)
         if kind in ("layer", "summed", "half", "embedded"):
             mean: np.ndarray = np.zeros(x.shape[0], np.float32)
             if kind == "embedded":
@@ -440,15 +445,19 @@ def _rows_joined(
         return fma(x, factor, fma(-mean[:, None], factor, add)), mean, inverse
 
 
+def _inverse_joined(x: np.ndarray) -> np.ndarray:
+    """Reciprocals of whole fours begin with an estimate, but for those of binary64 numbers."""
+    if x.dtype == np.float64:
+        return np.asarray(_ONE / x)
+    return reciprocal_estimate.in_fours(x.reshape(-1)).reshape(x.shape)
+
+
 def _given_joined(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
 ) -> np.ndarray:
-    """Reciprocals of whole fours of channels begin with an estimate, but for those of binary64 numbers."""
+    """The scale over the deviation is a product."""
     with np.errstate(all="ignore"):
-        deviation = np.sqrt(variance + np.float32(epsilon))
-        wide = deviation.dtype == np.float64
-        inverse = _ONE / deviation if wide else reciprocal_estimate.in_fours(deviation.reshape(-1))
-        factor = inverse.reshape(deviation.shape) * scale
+        factor = _inverse_joined(np.sqrt(variance + np.float32(epsilon))) * scale
         return np.asarray(fma(x, factor, fma(-mean, factor, bias)))
 
 
@@ -471,7 +480,7 @@ def _batch_in_packets(
     joined: bool = False,
 ) -> tuple[np.ndarray, ...]:
     """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal. `joined`:
-    of binary64 numbers, whose products enter sums with one rounding.
+    lanes are folded by neighbours, and products enter sums with one rounding.
     """
     add = multiply_add.RULES["rounded_once" if joined else "rounded_twice"].apply
     rows, kind, width = x.reshape(-1, x.shape[2]), x.dtype.type, 16 // x.itemsize
@@ -484,13 +493,20 @@ def _batch_in_packets(
         return total / count
 
     with np.errstate(all="ignore"):
-        own = over_images(aligned_packets(rows, starts, width=width))
-        apart = (x - own[:, None]).reshape(rows.shape)
         if joined:
-            spread = over_images(aligned_packets(apart, 0 * starts, FUSED_SQUARES, width))
+            own = over_images(aligned_packets(rows, starts, NEIGHBOURS, width))
+            apart = (x - own[:, None]).reshape(rows.shape)
+            if x.shape[2] == 1:
+                # Squares of an image are sums by themselves.
+                spread = _fused_squares(apart.reshape(x.shape[:2]).T) / count
+            else:
+                spread = over_images(aligned_packets(apart, 0 * starts, FUSED_SQUARES, width))
+            inverse = np.sqrt(_inverse_joined(spread + kind(np.float32(epsilon))))
         else:
+            own = over_images(aligned_packets(rows, starts, width=width))
+            apart = (x - own[:, None]).reshape(rows.shape)
             spread = over_images(aligned_packets(apart * apart, 0 * starts, width=width))
-        inverse = np.sqrt(one / (spread + kind(np.float32(epsilon))))
+            inverse = np.sqrt(one / (spread + kind(np.float32(epsilon))))
         factor = inverse * scale
         result = add(x, factor[:, None], add(-own, factor, bias)[:, None])
         keep = kind(np.float32(momentum))
@@ -605,20 +621,14 @@ RULES: dict[str, RealNormalizationRule] = {
         by_given=_given_joined,
         by_length=_length_fused,
         across=partial(_across_running, joined=True),
-        formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
-        "scale, bias); broadcast scales as binary32_lanes; instance and group: sums in packets of 4 whose lanes are "
-        "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less square "
-        "of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours; across: "
-        "as binary32_lanes with fused sums, and powers whose logarithms lose second words of products",
-        source="the same kernels as compilers for aarch64 join their operations; verified by running",
-    ),
-    "binary64_joined": replace(
-        _LANES,
-        by_rows=_rows_joined,
-        by_given=_given_joined,
-        by_length=_length_fused,
         by_batch=partial(_batch_in_packets, joined=True),
-        formula="of binary64 numbers: as binary64_running, but a product and the sum that it enters are rounded once",
+        formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, scale, "
+        "bias); broadcast scales as binary32_lanes, fused; instance and group: sums in packets of 4 whose lanes are "
+        "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less "
+        "square of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours; "
+        "across: as binary32_lanes with fused sums, and powers whose logarithms lose second words of products; batch: "
+        "squares fused, sqrt(1 / (variance + epsilon)) by an estimate in fours, fma(x, factor, fma(-mean, factor, "
+        "bias)). Of binary64 numbers: the same in packets of 2, reciprocals without an estimate",
         source="the same kernels as compilers for aarch64 join their operations; verified by running",
     ),
     "binary64_running": replace(

@@ -37,7 +37,13 @@ CHANGES = (
     *(
         Change(stem, _NORMAL)
         for stem in (
-            *("batch_normalization", "group_normalization", "layer_normalization", "lp_normalization"),
+            *(
+                "batch_normalization",
+                "batch_training",
+                "group_normalization",
+                "layer_normalization",
+                "lp_normalization",
+            ),
             *("local_response_normalization", "mean_variance_normalization"),
         )
     ),
@@ -51,7 +57,7 @@ CHANGES = (
     *(Change(stem, {"real_function": _PAIRS}) for stem in ("cos", "exp", "log", "logistic", "sin", "tanh")),
     *(Change(stem, {"real_softmax": _PAIRS}) for stem in ("log_softmax", "softmax")),
     *(
-        Change(stem, {"real_normalization": ("binary64_running", "binary64_joined")})
+        Change(stem, {"real_normalization": ("binary64_running", "binary32_joined")})
         for stem in ("batch_normalization", "batch_training", "layer_normalization", "lp_normalization")
     ),
     *(
