@@ -13,6 +13,7 @@ import pytest
 import bittrue
 from support.build import T, single
 from support.native import needs_native
+from support.runtimes import not_emulated
 
 pytestmark = [
     needs_native,
@@ -61,6 +62,7 @@ assert advised() - known >= (len(sessions) - 1) * (3000 * 3000 // (2 << 20) * 20
 """
 
 
+@not_emulated
 @pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="there are no large pages")
 def test_packed_weights_lie_in_large_pages() -> None:
     path = os.pathsep.join((str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")))
