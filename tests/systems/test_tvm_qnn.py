@@ -471,6 +471,54 @@ def test_pools(seed: int) -> None:
     np.testing.assert_array_equal(found, largest.transpose(axes))
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("seed", range(5))
+def test_largest_real_numbers(seed: int, layout: str) -> None:
+    """In the order of the taps, from the least finite number on; what is kept stays if it is larger: a running TVM."""
+    rng = np.random.default_rng(seed)
+    taps, stride, reach = (int(v) for v in rng.integers(1, 4, 3))
+    window = {"pool_size": (taps, taps), "strides": (stride, stride), "dilation": (reach, reach), "layout": layout}
+    x = rng.choice(
+        F32([-np.inf, np.inf, np.nan, -0.0, 0, 0.5, -3]), (2, 3, 9, 7), p=[0.4, 0.05, 0.1, 0.15, 0.15, 0.1, 0.05]
+    )
+    out = [(n - (taps - 1) * reach - 1) // stride + 1 for n in x.shape[2:]]
+    expected = np.empty((2, 3, *out), F32)
+    for n, c, i, j in np.ndindex(expected.shape):
+        kept = np.finfo(F32).min
+        for u, v in np.ndindex(taps, taps):
+            other = x[n, c, i * stride + u * reach, j * stride + v * reach]
+            kept = kept if kept > other else other
+        expected[n, c, i, j] = kept
+    axes = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
+    found = qnn.max_pool2d(np.ascontiguousarray(x.transpose(axes)), **window)
+    assert found.tobytes() == np.ascontiguousarray(expected.transpose(axes)).tobytes()
+    assert not _Both.declined
+
+
+def test_plain_operators_on_two_tensors() -> None:
+    """Infinities stay, integers wrap, values of 32 bits and real numbers are compared as others: a running TVM."""
+    ends = F32([np.inf, -np.inf, 3e38, np.nan])
+    assert qnn.nn.add(ends, F32([1, 1, 3e38, 0])).tobytes() == F32([np.inf, -np.inf, np.inf, np.nan]).tobytes()
+    assert qnn.nn.multiply(ends, F32([2, 2, -2, 1])).tobytes() == F32([np.inf, -np.inf, -np.inf, np.nan]).tobytes()
+    whole = np.int32([2**31 - 1, -(2**31), 70000])
+    assert qnn.nn.multiply(whole, np.int32([2, 2, 70000])).tolist() == [-2, 0, 70000**2 - 2**32]
+    assert qnn.nn.maximum(whole, np.int32([0])).tolist() == [2**31 - 1, 0, 70000]
+    assert qnn.nn.minimum(whole, np.int32([0])).tolist() == [0, -(2**31), 0]
+    assert qnn.nn.less(whole, np.int32([70000])).tolist() == [False, True, False]
+    assert qnn.nn.equal(ends, ends).tolist() == [True, True, True, False]
+    assert qnn.nn.not_equal(ends, ends).tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_space_to_depth(layout: str) -> None:
+    """Channel c of position (y, x) in a block is channel (y size + x) channels + c."""
+    x = np.random.default_rng(3).integers(-128, 128, (2, 3, 4, 6), np.int8, endpoint=False)
+    expected = np.stack([x[:, :, b // 2 :: 2, b % 2 :: 2] for b in range(4)], axis=1).reshape(2, 12, 2, 3)
+    axes = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
+    found = qnn.nn.space_to_depth(x.transpose(axes), 2, **({} if layout == "NCHW" else {"layout": layout}))
+    np.testing.assert_array_equal(found, expected.transpose(axes))
+
+
 REAL = {
     "tanh": lambda x: F32(math.tanh(x)),
     "exp": lambda x: F32(math.exp(x)),

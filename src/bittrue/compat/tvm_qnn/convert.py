@@ -430,7 +430,9 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     # The frontend does not read beta.
     "softmax": lambda c, node: c.of_reals(node, "softmax"),
     "space_to_batch": _Converter.blocks,
-    "space_to_depth": lambda c, node: c.call("space_to_depth", c.value(node.inputs[0]), node.attributes["block_size"]),
+    "space_to_depth": lambda c, node: c.call(
+        "space_to_depth", c.value(node.inputs[0]), node.attributes["block_size"], layout="NHWC"
+    ),
     "split": _Converter.split,
     "squeeze": _Converter.squeeze,
     "sum": _Converter.reduced,

@@ -214,10 +214,17 @@ def _plain_average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    given = writer.tensors[inputs[0]].quantization
-    return writer.node(
-        "max_pool", expr.operator, inputs, expr.dtype, expr.shape, pool_attributes(expr), given, expr.name
-    )
+    given, attributes = writer.tensors[inputs[0]].quantization, pool_attributes(expr)
+    if expr.dtype != "f32":
+        return writer.node("max_pool", expr.operator, inputs, expr.dtype, expr.shape, attributes, given, expr.name)
+    # Real numbers are compared in the order of the taps, as those in blocks of channels are.
+    attributes["block"] = 1
+    if not attributes["channels_last"]:
+        return writer.node("max_pool", expr.operator, inputs, "f32", expr.shape, attributes, None, expr.name)
+    attributes["channels_last"] = False
+    first, shape = writer.transpose(inputs[0], (0, 3, 1, 2)), [expr.shape[axis] for axis in (0, 3, 1, 2)]
+    found = writer.node("max_pool", expr.operator, (first,), "f32", shape, attributes, None, expr.name)
+    return writer.transpose(found, (0, 2, 3, 1))
 
 
 LOWERINGS: dict[str, Lowering] = {

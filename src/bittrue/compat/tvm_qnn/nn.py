@@ -254,25 +254,29 @@ def space_to_batch_nd(data: Tensor, block_shape: Any, paddings: Any) -> Any:
     return _blocks("space_to_batch_nd", data, block_shape, paddings, True)
 
 
-def space_to_depth(data: Tensor, block_size: int) -> Any:
-    """Blocks of positions become channels, which are last.
+def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Any:
+    """Blocks of positions become channels: those of a block's first position, then those of the one to the right of it.
 
     Args:
-        data: rank 4.
+        data: rank 4 in `layout`.
         block_size: height and width of blocks.
+        layout: ``"NHWC"`` or ``"NCHW"``.
 
     Raises:
-        InputError: sizes that blocks do not divide.
+        InputError: other layouts, sizes that blocks do not divide.
 
-    >>> space_to_depth(np.int8([[[[1], [2]], [[3], [4]]]]), 2).tolist()
+    >>> space_to_depth(np.int8([[[[1], [2]], [[3], [4]]]]), 2, "NHWC").tolist()
     [[[[1, 2, 3, 4]]]]
     """
-    x = checks.tensor("nn.space_to_depth", "data", data, _MOVED, 4)
-    size = checks.whole("nn.space_to_depth", "block_size", block_size, 1)
+    name = "nn.space_to_depth"
+    x = checks.tensor(name, "data", data, _MOVED, 4)
+    size = checks.whole(name, "block_size", block_size, 1)
+    if checks.choice(name, "layout", layout, ("NHWC", "NCHW")) == "NCHW":
+        return transpose(space_to_depth(transpose(data, (0, 2, 3, 1)), size, "NHWC"), (0, 3, 1, 2))
     if x.shape[1] % size or x.shape[2] % size:
-        raise checks.wrong("nn.space_to_depth", "block_size", f"{size} does not divide {list(x.shape)}")
+        raise checks.wrong(name, "block_size", f"{size} does not divide {list(x.shape)}")
     shape = (x.shape[0], x.shape[1] // size, x.shape[2] // size, x.shape[3] * size * size)
-    return build("nn.space_to_depth", (x,), shape, x.dtype, {}, {"block_size": size})
+    return build(name, (x,), shape, x.dtype, {}, {"block_size": size})
 
 
 def batch_to_space_nd(data: Tensor, block_shape: Any, crops: Any) -> Any:
@@ -360,11 +364,14 @@ def add(lhs: Tensor, rhs: Tensor) -> Any:
 
 
 def _stored(name: str, what: str, example: str, result: str = "") -> Callable[[Tensor, Tensor], Any]:
-    def function(lhs: Tensor, rhs: Tensor) -> Any:
-        return _of_two(name, lhs, rhs, ("s8", "u8", "s16"), result)
+    types = ("s8", "u8", "s16", "s32", *(("f32",) if result else ()))
 
+    def function(lhs: Tensor, rhs: Tensor) -> Any:
+        return _of_two(name, lhs, rhs, types, result)
+
+    shown = "int8, uint8, int16 or int32" if not result else "int8, uint8, int16 or int32, or of float32 numbers"
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{what} of quantized values as they are stored, int8, uint8 or int16, whose shapes broadcast.
+    function.__doc__ = f"""{what} of quantized values as they are stored, {shown}; shapes broadcast.
 
     >>> {name}(np.int8([1, 2]), np.int8([2])).tolist()
     {example}
@@ -383,12 +390,12 @@ greater_equal = _stored("greater_equal", "lhs >= rhs", "[False, True]", "bool")
 
 
 def multiply(lhs: Tensor, rhs: Tensor) -> Any:
-    """lhs * rhs of float32 numbers whose shapes broadcast.
+    """lhs * rhs of float32 numbers, or of int32 modulo 2^32, whose shapes broadcast.
 
     >>> multiply(np.float32([1, 2]), np.float32([0.5])).tolist()
     [0.5, 1.0]
     """
-    return _of_two("multiply", lhs, rhs)
+    return _of_two("multiply", lhs, rhs, ("f32", "s32"))
 
 
 def _function(name: str, data: Tensor, **attributes: float) -> Any:

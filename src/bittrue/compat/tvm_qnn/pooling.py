@@ -147,10 +147,10 @@ def max_pool2d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest quantized value of every window; padded positions never win.
+    """The largest element of every window; padded positions never win.
 
     Args:
-        data: int8, uint8, int16, uint16 or int32 of rank 4 in `layout`.
+        data: int8, uint8, int16, uint16, int32 or float32 of rank 4 in `layout`.
         pool_size, strides, dilation, padding, layout, out_layout, ceil_mode: as `avg_pool2d`.
 
     Raises:
@@ -163,7 +163,7 @@ def max_pool2d(
     [[[[5]]]]
     """
     name = "max_pool2d"
-    x = checks.tensor(name, "data", data, checks.CODES, 4)
+    x = checks.tensor(name, "data", data, (*checks.CODES, "f32"), 4)
     attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout, out_layout)
     return build("nn.max_pool2d", (x,), shape, x.dtype, {}, attributes)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...records import replace
 from ..table import Row
-from .variants import BEYOND_32_BITS, READ, RUN, Variant, variants
+from .variants import BEYOND_32_BITS, RUN, Variant, variants
 
 _CODES = ("s8", "u8", "s16", "u16", "s32")
 _STORED = "|".join(_CODES)
@@ -220,7 +220,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc", limit=BEYOND_32_BITS),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{RUN}, nn.bias_add", where=("s32", "s64")),
         *(
-            Row(stem, ("f32 f32 -> f32",), {"plain_range": "type_limits"}, f"{READ}, one operation in binary32")
+            Row(stem, ("f32 f32 -> f32",), {"plain_range": "unlimited"}, f"{RUN}, one operation in binary32")
             for stem in ("add", "mul")
         ),
         *(Row("clip", ("T T|- T|- -> T",), {}, f"{RUN}, clip on quantized values", where=(t,)) for t in _CODES),

@@ -28,6 +28,7 @@ _FUNCTIONS = (
     "on both; here they are those of glibc for x86-64 without contraction, read and not run"
 )
 _STATED = "the frontend does not read the stated shape: it makes the one that strides and padding give (run)"
+_NAN = "whether padding behind a NaN replaces it is what the system's compiler makes of a window; here it stays"
 _PLACES = "places have 32 bits there"
 _BYTES = ("s8", "u8")
 _CODES = (*_BYTES, "s16")
@@ -134,7 +135,7 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
             row
             for operator in ("maximum", "minimum")
             for row in (
-                Row(operator, ("T T -> T",), {}, f"{READ}, stored values", where=_CODES, when=_STORED),
+                Row(operator, ("T T -> T",), {}, f"{READ}, stored values", where=(*_CODES, "s32"), when=_STORED),
                 Row(operator, ("T T -> T",), {}, _FRONTEND, where=_CODES, requires=(_SAME,), limit=_LOOSE),
             )
         ),
@@ -222,6 +223,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             requires=(_CLAMP, _SAME),
             limit=_LOOSE,
         ),
+        Row("max_pool", ("f32 -> f32",), {"plain_range": "unlimited", "extreme": "last_in_vectors"}, _RUN, limit=_NAN),
         *_each(
             own,
             lambda rules, limit: Row(
