@@ -222,7 +222,7 @@ def run(files: Files, feeds: list[np.ndarray], numerics: str, dtype: str | None 
     found = ReferenceExecutor(plan).run(given)
     if native_module() is not None:
         for ours, theirs in zip(found, NativeExecutor(plan).run(given), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+            assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes())
     return list(found)
 
 
@@ -245,6 +245,62 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
         dtype = "s8" if x.min() < 0 else "u8"
         if x.min() >= -128 and (x.max() <= 127 or dtype == "u8"):
             np.testing.assert_array_equal(run(files, [x], numerics, dtype)[0].astype(np.float32), expected)
+
+
+def wide_layer(rng: np.random.Generator) -> tuple[str, dict[str, Any], list[np.ndarray], np.ndarray]:
+    """A layer whose filters and channels fill vectors; its type, fields, blobs and input."""
+    kind = str(rng.choice(["Convolution", "Convolution", "ConvolutionDepthwise", "Deconvolution", "InnerProduct"]))
+    group, each, depth = (int(rng.choice(sizes)) for sizes in ([1, 1, 2, 3], [1, 3, 8, 16, 17, 33], [1, 2, 5, 16, 24]))
+    if kind == "ConvolutionDepthwise":
+        group, each, depth = int(rng.choice([1, 3, 8, 16, 21])), 1, 1
+    (kh, kw), outputs = (int(v) for v in rng.integers(1, 5, 2)), group * each
+    low, high = [(-128, 127), (0, 255)][rng.integers(2)]
+    fields: dict[str, Any] = {"num_output": outputs}
+    for name, least, most in (("input", 0.001, 0.2), ("weight", 0.001, 0.3), ("output", 1, 9)):
+        fields[f"{name}_scale"] = float(rng.choice([0.5 if name != "output" else 1.0, rng.uniform(least, most)]))
+        fields[f"{name}_zero_point"] = int(rng.choice([0, rng.integers(-20, 20)]))
+    fields |= {
+        "saturate": str(rng.choice(list(LIMITS))),
+        "quantize_method": str(rng.choice(["tflite", "ONNX", "Caffe2"])),
+    }
+    if kind == "InnerProduct":
+        shape = [int(v) for v in rng.integers(1, 7, 3)]
+        axis = int(rng.integers(0, 3))
+        weights = rng.integers(low, high + 1, (outputs, math.prod(shape[axis:])))
+        fields["axis"] = axis
+    else:
+        strides, size = rng.integers(1, 4, 2).tolist(), rng.integers(7, 14, 2).tolist()
+        fields |= {"kernel_h": kh, "kernel_w": kw, "stride_h": strides[0], "stride_w": strides[1], "group": group}
+        padding = str(rng.choice(["none", "sides", "type"]))
+        if padding == "sides":
+            pads = rng.integers(0, min(kh, kw), 4).tolist()
+            fields |= dict(zip(("pad_t", "pad_l", "pad_b", "pad_r"), pads, strict=True))
+        elif padding == "type" and kind != "Deconvolution":
+            fields["pad_type"] = 1
+        if kind != "Deconvolution":
+            fields["dilation"] = int(rng.choice([1, 1, 2]))
+        shape = [int(rng.integers(1, 3)), group * depth, *size]
+        filters = (shape[1], each, kh, kw) if kind == "Deconvolution" else (outputs, depth, kh, kw)
+        weights = rng.integers(low, high + 1, filters)
+    blobs = [weights, rng.integers(-9000, 9000, outputs)]
+    if kind.startswith("Convolution") and rng.random() < 0.4:
+        fields["per_channel_scale_weight"] = True
+        blobs += [rng.uniform(0.001, 0.3, outputs).astype(np.float32), rng.integers(-9, 10, outputs)]
+        if rng.random() < 0.5:
+            fields["per_channel_scale_output"] = True
+            blobs += [rng.uniform(0.5, 9, outputs).astype(np.float32), rng.integers(-99, 99, outputs)]
+    return kind, fields, blobs, rng.integers(low, high + 1, shape)
+
+
+def test_wide_layers(request: pytest.FixtureRequest) -> None:
+    """Both executors give the same bytes, of binary32 blobs and of integers; small layers follow the formulas, too."""
+    for rng in cases(request, usual=20):
+        kind, fields, blobs, x = wide_layer(rng)
+        numerics = str(rng.choice([*NUMERICS, "snps_caffe-sr"]))
+        files = Files({"x": x.shape})
+        files.add(kind, "y", ["x"], ["y"], blobs, **fields)
+        for dtype in (None, "s8" if x.min() < 0 else "u8"):
+            run(files, [x], numerics, dtype)
 
 
 @pytest.mark.parametrize("seed", range(10))
