@@ -416,6 +416,9 @@ def _rows_joined(
     with np.errstate(all="ignore"):
         if kind == "broadcast":
             return _layer_in_binary64(x, by, add, small, centred, True)
+        if kind == "branches":
+            inverse = _ONE / np.sqrt(_fused_squares(x) / count + small)
+            return x * inverse[:, None] * by, np.zeros(x.shape[0], np.float32), inverse
         if kind in ("layer", "summed", "half", "embedded"):
             mean: np.ndarray = np.zeros(x.shape[0], np.float32)
             if kind == "embedded":

@@ -102,6 +102,7 @@ CHANGES = (
         Change(stem, {"elimination": ("tiles_of_4_rounded_twice", "tiles_of_8_rounded_once")}, inputs=("f32",))
         for stem in ("determinant", "inverse")
     ),
+    Change("shrink", {"cast": ("truncate_low_bits", "truncate_limited_low_bits")}),
     Change("affine_grid", {"multiply_add": ("rounded_twice", "rounded_once_but_pairs")}),
     Change("resize_linear", {**_ONCE, "weighted": ("binary32_weights_in_order", "binary32_fused_weights_in_order")}),
     Change("resize_linear", _ONCE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
+from .movement import INTEGERS
 
 _RUN = "run: 500 random single-node models, every bit"
 _WIDE_RUN = "run: 100 random single-node models, every bit"
@@ -40,8 +41,8 @@ EXACT: tuple[Row, ...] = (
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
     Row("thresholded_relu", _ONE, {}, _RUN),
     Row("hardmax", _ONE, {}, _RUN),
-    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "f32", "f64")),
-    Row("shrink", ("u64 -> u64",), {}, _RUN),
+    Row("shrink", ("T -> T",), {}, _RUN, where=("f32", "f64")),
+    Row("shrink", ("T -> T",), {"cast": "truncate_low_bits"}, _RUN, where=INTEGERS),
     Row("prelu", ("f32 f32 -> f32",), {}, _RUN),
     *(
         Row(

@@ -1,7 +1,8 @@
 """Streams of hyper-connections: several branches of the same features, which gates add up or mix.
 
 reduce_streams: streams x [..., C, H], or [..., C * H] with `branches` C, and gates g [..., C], [..., C, 1] or like x.
-y[..., h] = scale * sum over c of x[..., c, h] * g[..., c, h].
+y[..., h] = scale * sum over c of x[..., c, h] * g[..., c, h]. With `in_fours`, products of whole fours of branches are
+rounded in any case.
 
 mix_streams: streams x, what a block gave b [..., H], gates p [..., C], [..., C, 1] or [..., C, H], and, where they are
 mixed, weights m [..., C, C]. y[..., k, h] = (sum over c of m[..., c, k] * x[..., c, h]) + p[..., k, h] * b[..., h],
@@ -64,6 +65,8 @@ def lower(call: Call) -> Lowered:
     lead, count, size = _sizes(call)
     numbers: dict[str, Attribute] = {"count": count, "size": size, "rows": math.prod(lead)}
     scale = float(np.float32(str(call.node.attributes.get("scale", 1.0))))
+    if call.node.attributes.get("in_fours"):
+        numbers["apart"] = count // 4 * 4
     return Lowered(
         {**numbers, "shape": call.output.shape, "scale": scale},
         work=2 * count * call.input(0).size,
@@ -81,8 +84,10 @@ def _sum(step: Step, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Of products, over the second axis."""
     shape = np.broadcast_shapes(left.shape, right.shape)
     total, rule = np.zeros((shape[0], *shape[2:]), np.float32), multiply_add.RULES[step.rules["multiply_add"]]
+    apart = step.parameters.get("apart", 0)
     for place in range(shape[1]):
-        total = rule.apply(left[:, place], right[:, place], total)
+        one = multiply_add.RULES["rounded_twice"] if place < apart else rule
+        total = one.apply(left[:, place], right[:, place], total)
     return total
 
 

@@ -2,7 +2,8 @@
 
 Operands: x [..., G * C], scale [C]; every C neighbours are a row, or, without a scale, all of the last axis.
 y = x * f32(1 / sqrt(f32(s / C) + epsilon)) * scale, where s adds the squares from the first element to the last by the
-slot `multiply_add`; every other operation is rounded.
+slot `multiply_add`, but with `in_fours`, in rows of 10 and more, rounded squares of whole fours; every other operation
+is rounded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import numpy as np
 
 from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
+
+
+_LONG = 10
 
 
 def infer(call: Call) -> list[Shape]:
@@ -34,7 +38,9 @@ def lower(call: Call) -> Lowered:
     """Epsilon, as a binary32 number, and the length of rows."""
     epsilon = float(np.float32(call.attribute("epsilon")))
     length = call.input(1).size if call.has(1) else call.input(0).shape[-1]
-    return Lowered({"epsilon": epsilon, "length": length}, scratch=16 * call.output.size)
+    in_fours = call.node.attributes.get("in_fours") and length >= _LONG
+    apart = {"apart": length // 4 * 4} if in_fours else {}
+    return Lowered({"epsilon": epsilon, "length": length, **apart}, scratch=16 * call.output.size)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -45,9 +51,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows, rule = x.reshape(-1, length), multiply_add.RULES[step.rules["multiply_add"]]
     with np.errstate(all="ignore"):
         sums: np.ndarray = np.zeros((len(rows), 1), np.float32)
+        apart = step.parameters.get("apart", 0)
         for column in range(length):
             one = rows[:, column : column + 1]
-            sums = rule.apply(one, one, sums)
+            adding = multiply_add.RULES["rounded_twice"] if column < apart else rule
+            sums = adding.apply(one, one, sums)
         result = rows * (np.float32(1) / np.sqrt(sums / np.float32(length) + np.float32(step["epsilon"])))
         if len(inputs) > 1:
             result = result * inputs[1].reshape(-1)

@@ -23,12 +23,11 @@ _REPRODUCED = frozenset(
 )
 # Kernels that exist everywhere, and are others.
 _OTHERS = {
-    **dict.fromkeys(("GroupQueryAttention", "MRotaryEmbedding", "MatMulNBits", "QMoE", "RMSNormalization"), 1),
-    **dict.fromkeys(("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"), 1),
+    **dict.fromkeys(("GroupQueryAttention", "MRotaryEmbedding", "MatMulNBits", "QMoE"), 1),
     "Attention": 23,
 }
 # Operators that join products and sums, and what becomes a difference of two products.
-_JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd", "QEmbedLayerNormalization")
+_JOINED = ("CDist", "GatedAdd", "QEmbedLayerNormalization")
 _LAST = (
     "convolutions of binary16 numbers lie with their channels last on aarch64: where the runtime moves a transposition"
     " of theirs, a sum along axes has another order, or a cast that goes here stays (1 of 48 random graphs)"
