@@ -41,6 +41,7 @@ SEPARATED = {
     "divide": ("test_elementwise_rules", "test_divide_is_the_oracle_where_shifts_are_undefined"),
     "dot": ("test_recurrent_rules", "test_dot_rules_are_told_apart"),
     "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
+    "elimination": ("test_real_number_rules", "test_eliminations_are_told_apart"),
     "extreme": ("test_vector_rules", "test_extremes_are_told_apart"),
     "gate_normalization": ("test_recurrent_rules", "test_gate_normalizations_follow_their_steps"),
     "hard_swish": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),

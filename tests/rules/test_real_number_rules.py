@@ -20,6 +20,7 @@ import pytest
 from bittrue.arithmetic.floats import fused_multiply_add
 from bittrue.rules import (
     divide,
+    elimination,
     multiply_add,
     power,
     real_function,
@@ -535,6 +536,26 @@ def test_every_pair_of_rules_is_told_apart() -> None:
         answers = {name: _answers(slot, rule) for name, rule in module.RULES.items()}
         for first, second in combinations(answers, 2):
             assert answers[first] != answers[second], f"{slot}: {first} and {second}"
+
+
+def test_eliminations_are_told_apart() -> None:
+    """Slot `elimination`: in which order sums of eight terms, and of 25 in a row of 13, are added up."""
+    big, terms = F32(2**24), np.ones((1, 4, 8), F32)
+    terms[0, :, 0], terms[0, :, 7] = big, -big
+    twice, once = (elimination.RULES[name] for name in ("tiles_of_4_rounded_twice", "tiles_of_8_rounded_once"))
+    # Eight columns are two packets, whose sums go in order; four are a single one with even and odd sums; one has four.
+    right = np.ones((1, 8, 13), F32)
+    assert twice.product(terms, right)[0, 0].tolist() == [0.0] * 8 + [3.0] * 4 + [5.0]
+    # Twelve are three packets.
+    assert once.product(terms, right)[0, 0].tolist() == [0.0] * 12 + [5.0]
+    matrices = numbers(61, (2, 25, 25), 2)
+    answers = set()
+    for rule in (twice, once):
+        m = matrices.copy()
+        rule.eliminate(m, lambda: None)
+        answers.add(m.tobytes())
+    assert len(answers) == 2
+    assert (twice.tiles[4].block(300, 300, 4), once.tiles[4].block(300, 300, 4)) == (152, 48)
 
 
 def test_rotations_are_told_apart() -> None:

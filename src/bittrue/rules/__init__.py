@@ -45,6 +45,7 @@ _TABLES = {
     "divide": ("divide", "RULES"),
     "dot": ("dot", "RULES"),
     "dynamic_range": ("dynamic_range", "RULES"),
+    "elimination": ("elimination", "RULES"),
     "expert_choice": ("expert_choice", "RULES"),
     "extreme": ("extreme", "RULES"),
     "fold_normalization": ("range_layer", "FOLD"),

@@ -184,7 +184,7 @@ RULES: dict[str, EliminationRule] = {
     "tiles_of_4_rounded_twice": EliminationRule(
         {2: Tiles(1, 2, 4), 4: Tiles(4, 2, 4, fours=True), 8: Tiles(2, 2, 4)},
         multiply_add.RULES["rounded_twice"].apply,
-        "sums from the first product on; of four rows at once, single packets have two sums that take turns by eights of "
+        "sums from the first product on; of four rows, single packets have two sums that take turns by eights of "
         "terms, and what is left of binary32 numbers four; products and sums are rounded",
         "a linear algebra library for x86-64 and its use in one runtime, read; verified by running",
     ),

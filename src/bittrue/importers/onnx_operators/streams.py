@@ -84,7 +84,7 @@ def _engram_gate(source: Source) -> None:
         """Products of the numbers of rows, in order: [..., 1]."""
         weights = step("broadcast_to", y, parts.sizes(queries, 0, None), both_ways=True)
         streams = step("expand_dims", x, parts.list(-1))
-        return step("reduce_streams", streams, weights, branches=0, scale=1.0, in_fours=True)
+        return step("reduce_streams", streams, weights, branches=0, scale=1.0, in_fours=dtype == "f32")
 
     count = step("convert", parts.sizes(queries, -1, None), **CAST)
     least = parts.number(source.real("epsilon", 1e-5), "epsilon")
@@ -104,7 +104,7 @@ def _engram_gate(source: Source) -> None:
     if scales[2] is None:
         raise source.invalid("BT-NODE-INPUT", "the normalized result needs its scales")
     # What is rounded already is normalized.
-    again = mul(step("root_mean_square", parts.single(result), in_fours=True, **epsilon), scales[2])
+    again = mul(step("root_mean_square", parts.single(result), in_fours=dtype == "f32", **epsilon), scales[2])
     parts.last("convert", dtype, [again], source.outputs[1], **CAST)
 
 

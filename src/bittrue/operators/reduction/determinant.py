@@ -18,6 +18,7 @@ from ...rules import elimination
 from ..core.base import Call, Lowered, Operator, Shape, Step, same_shape
 from ..core.stopping import check_stop
 
+
 def _check(call: Call) -> None:
     call.expect(1)
     shape = call.input(0).shape

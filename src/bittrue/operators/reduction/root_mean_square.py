@@ -15,7 +15,6 @@ import numpy as np
 from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
-
 _LONG = 10
 
 
