@@ -108,10 +108,11 @@ def test_notes_count_operators() -> None:
 
 
 def test_inexact_operators_are_named() -> None:
-    content = single("SQRT", None, [T("f32", (64,))], [T("f32", (64,))])
-    finding = only(content, "BT507", "xnnpack")
+    axes = T("s32", (1,), data=np.int32([0]))
+    content = single("SUM", ("ReducerOptions", {"keepDims": False}), [T("s8", (64,), 0.5), axes], [T("s8", (), 8.0)])
+    finding = only(content, "BT507", "litert")
     assert (finding.node, finding.severity) == (0, "note")
-    assert findings(content, "BT507", "litert") == []
+    assert findings(content, "BT507", "xnnpack") == []
 
 
 @needs_shared

@@ -190,19 +190,19 @@ def test_random_layers_under_other_arithmetics(seed: int) -> None:
 
 
 def test_what_a_row_records_is_not_unexplained(tmp_path: Path) -> None:
-    """XNNPACK refines an estimate of square roots; another number there is named with the row, not searched for."""
-    x = T("f32", (64,), name="x")
-    path = tmp_path / "root.tflite"
-    path.write_bytes(single("SQRT", None, [x], [T("f32", (64,), name="y")]))
+    """LiteRT's reference kernel misreads sums of s8; another number there is named with the row, not searched for."""
+    x, axes = T("s8", (4, 16), 0.5, name="x"), T("s32", (1,), data=np.int32([1]))
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(single("SUM", ("ReducerOptions", {"keepDims": False}), [x, axes], [T("s8", (4,), 8.0, name="y")]))
     model = bittrue.load(path)
-    own, values = numerics.find("litert"), {"x": np.arange(1, 65, dtype=np.float32)}
-    shown = model.prepare("litert").trace(values)
-    theirs = np.nextafter(shown["y"], np.float32(0))
+    own, values = numerics.find("xnnpack"), {"x": np.arange(64, dtype=np.int8).reshape(4, 16)}
+    shown = model.prepare("xnnpack").trace(values)
+    theirs = shown["y"] ^ np.int8(37)
     graph, _ = rewritten_graph(model.graph, own)
-    (part,) = segments(graph, model.prepare("litert").plan, own, shown)
-    found = Explainer(own, numerics.find("xnnpack")).explain(part, [shown], [theirs], "")
+    (part,) = segments(graph, model.prepare("xnnpack").plan, own, shown)
+    found = Explainer(own, numerics.find("litert")).explain(part, [shown], [theirs], "")
     assert (found.inexact, found.exact, found.unexplained, found.causes) == (True, False, 0, ())
-    assert "inexact here: numerics 'xnnpack' records" in found.text
+    assert "inexact here: numerics 'litert' records" in found.text
     # Of a device nothing of the kind is recorded.
     found = Explainer(own, None).explain(part, [shown], [theirs], "")
     assert (found.inexact, found.unexplained) == (False, found.differing)

@@ -198,14 +198,17 @@ def test_scale_back_rules_are_told_apart() -> None:
 def test_plain_ranges_are_told_apart() -> None:
     """`plain_range`: an infinity and NaN without an activation, NaN and -0 with one, in the first and fifth channel."""
     largest, nan = float(np.finfo(F32).max), math.nan
-    names = ("type_limits", "lower_for_nan", "lower_for_nan_by_fours", "upper_for_nan", "open_limits", "unlimited")
+    names = (
+        *("type_limits", "lower_for_nan", "lower_for_nan_by_fours", "upper_for_nan", "open_limits", "unlimited"),
+        "unlimited_by_signs",
+    )
     assert set(names) == set(plain_range.RULES)
     for activation, value, first, fifth in (
-        ("none", math.inf, (largest, math.inf, largest, largest, math.inf, math.inf), {}),
-        ("none", nan, (nan, -math.inf, -largest, largest, nan, nan), {"lower_for_nan_by_fours": nan}),
-        ("relu", nan, (nan, 0.0, 0.0, largest, 0.0, nan), {"lower_for_nan_by_fours": nan}),
-        ("relu6", -0.0, (-0.0, 0.0, 0.0, 0.0, 0.0, -0.0), {"lower_for_nan_by_fours": -0.0}),
-        ("relu_n1_to_1", 3.0, (1.0,) * 6, {}),
+        ("none", math.inf, (largest, math.inf, largest, largest, math.inf, math.inf, math.inf), {}),
+        ("none", nan, (nan, -math.inf, -largest, largest, nan, nan, nan), {"lower_for_nan_by_fours": nan}),
+        ("relu", nan, (nan, 0.0, 0.0, largest, 0.0, nan, nan), {"lower_for_nan_by_fours": nan}),
+        ("relu6", -0.0, (-0.0, 0.0, 0.0, 0.0, 0.0, -0.0, 0.0), {"lower_for_nan_by_fours": -0.0}),
+        ("relu_n1_to_1", 3.0, (1.0,) * 7, {}),
     ):
         for name, expected in zip(names, first, strict=True):
             limits = plain_range.RULES[name](activation, np.dtype(F32))

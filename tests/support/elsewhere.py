@@ -176,6 +176,8 @@ def base_of(name: str) -> str:
 
 def keep(name: str, source: Path, target: Path) -> None:
     """Equal cases of rows that the numerics has for this processor alone, most of them such as tell these rows."""
+    import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
+
     from bittrue.numerics import find
     from bittrue.numerics.processors import identity
 

@@ -27,6 +27,9 @@ class PairKernel final : public CheckedBlockKernel {
       constexpr double kEnd = std::numeric_limits<double>::infinity();
       low_ = step.real("low"), high_ = step.real("high");
       limited_ = !(low_ == -kEnd && high_ == kEnd);
+      const auto range = step.rules.find("plain_range");
+      by_signs_ = loop.number == PairLoop::f32 && low_ == 0 && range != step.rules.end() &&
+                  range->second == "unlimited_by_signs";
     } else {
       constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
       if (step.input(0).type == Type::u64) {
@@ -58,6 +61,8 @@ class PairKernel final : public CheckedBlockKernel {
       }
     }
     if (limited_) limit(out, count);
+    // -0 becomes 0, and nothing else changes.
+    for (int64_t i = 0; by_signs_ && i < count; ++i) reinterpret_cast<float*>(out)[i] += 0.0f;
     return numbers || loop_.number != PairLoop::f64;
   }
 
@@ -82,7 +87,7 @@ class PairKernel final : public CheckedBlockKernel {
   PairLoopCore core_;
   PairLoop loop_;
   int one_;
-  bool unsigned_, limited_ = false;
+  bool unsigned_, limited_ = false, by_signs_ = false;
   double low_ = 0, high_ = 0;
   int64_t least_ = 0, most_ = 0;
 };

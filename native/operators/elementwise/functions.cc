@@ -4,6 +4,7 @@
 #include "arithmetic/rational_wide.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
+#include "operators/elementwise/half_map.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/polynomial_function.h"
 #include "operators/elementwise/real_loops.h"
@@ -12,6 +13,7 @@ namespace bittrue {
 namespace {
 
 namespace fused = arithmetic::fused;
+namespace short_functions = arithmetic::short_functions;
 
 template <class Function, class Fused>
 std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function, Fused fused) {
@@ -38,6 +40,9 @@ bool by_exponent(const Step& step) {
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
   if (in_pairs(step)) {
     return make_paired_map(step, real_loops::WideFunction::cos, arithmetic::rational_wide::library_cos);
+  }
+  if (of_halves(step)) {
+    return make_half_map(step, step.rule("real_function"), short_functions::cos<false>, short_functions::cos<true>);
   }
   const auto plain = [](float x) { return arithmetic::cos(x); };
   if (in_groups(step)) return make_grouped_map(step, real_loops::rational_cos, plain);
@@ -100,6 +105,9 @@ std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
   if (in_pairs(step)) {
     return make_paired_map(step, real_loops::WideFunction::sin, arithmetic::rational_wide::library_sin);
+  }
+  if (of_halves(step)) {
+    return make_half_map(step, step.rule("real_function"), short_functions::sin<false>, short_functions::sin<true>);
   }
   const auto plain = [](float x) { return arithmetic::sin(x); };
   if (in_groups(step)) return make_grouped_map(step, real_loops::rational_sin, plain);

@@ -6,6 +6,7 @@
 #include "arithmetic/rational.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
+#include "operators/elementwise/half_map.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/polynomial_function.h"
 
@@ -62,6 +63,12 @@ std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_table(step, cores);
   if (step.reals.count("alpha") != 0) return std::make_unique<QuickGelu>(step, cores);
   const bool approximate = step.integer("approximate", 0, 1) != 0;
+  if (of_halves(step)) {
+    namespace short_functions = arithmetic::short_functions;
+    const std::string& rule = step.rule("real_gelu");
+    if (!approximate) return make_half_map(step, rule, short_functions::gelu, short_functions::gelu);
+    return make_half_map(step, rule, short_functions::gelu_by_tanh<false>, short_functions::gelu_by_tanh<true>);
+  }
   const RealFunction function = approximate ? RealFunction::gelu_tanh : RealFunction::gelu;
   if (auto kernel = make_polynomial(step, cores, function, "real_gelu")) return kernel;
   if (step.rule("real_gelu") == "binary32_fused") {

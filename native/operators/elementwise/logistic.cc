@@ -2,6 +2,7 @@
 // real numbers by evaluation.
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/grouped_map.h"
+#include "operators/elementwise/half_map.h"
 #include "operators/elementwise/polynomial_function.h"
 #include "operators/elementwise/real_loops.h"
 
@@ -35,6 +36,12 @@ std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, boo
     if (tanh) return make_paired_map(step, real_loops::WideFunction::tanh, wide::library_tanh);
     return make_paired_map(step, real_loops::WideFunction::logistic,
                            [](double x) { return wide::logistic(x, wide::library_exp); });
+  }
+  if (of_halves(step)) {
+    if (step.rule("real_function") != "binary32_short") return nullptr;
+    static const arithmetic::estimates::Inverse inverse;
+    if (tanh) return make_half_map(step, arithmetic::short_functions::tanh);
+    return make_half_map(step, [](float x) { return arithmetic::short_functions::logistic(x, inverse); });
   }
   if (auto kernel = make_polynomial(step, cores, tanh ? RealFunction::tanh : RealFunction::logistic)) return kernel;
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {

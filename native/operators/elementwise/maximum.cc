@@ -1,7 +1,8 @@
 // maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
 // with nan_else_first, the first NaN is the result, and two equal zeros give the first as well; with
 // nan_else_last_in_vectors, they give the second in vectors of four; with nan_else_by_signs, the zero whose sign is beyond
-// the other's; with first_unless_beyond, NaN and zeros give the first.
+// the other's; with first_unless_beyond, NaN and zeros give the first; with last_unless_beyond, the second, where operands
+// may be exchanged.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -112,6 +113,13 @@ std::unique_ptr<Kernel> make_chosen(const Step& step, const CoreSet& cores) {
   if (!step.rules.count("extreme")) return make_stored(step, [](auto a, auto b) { return Compare()(a, b) ? a : b; });
   if (step.rule("extreme") == "first_unless_beyond") {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
+  }
+  if (step.rule("extreme") == "last_unless_beyond") {
+    const bool exchanged = step.integer("exchanged", 0, 1) != 0;
+    return make_stored(step, [exchanged](auto a, auto b) {
+      if (exchanged) std::swap(a, b);
+      return Compare()(a, b) ? a : b;
+    });
   }
   if (step.rule("extreme") == "nan_else_by_signs") return make_by_signs<Compare>(step);
   return type == Type::f64 ? make_chosen_reals<double>(step, cores, kLargest)

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "arithmetic/processor_estimates.h"
+#include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/elementwise/logistic.h"
@@ -48,8 +50,29 @@ std::unique_ptr<Kernel> not_negative(const Step& step, std::unique_ptr<Kernel> k
   return std::make_unique<NotNegative<int16_t>>(step, zero_point, std::move(kernel));
 }
 
+namespace estimates = arithmetic::estimates;
+
+template <class Significand>
+std::unique_ptr<Kernel> make_refined(const Step& step, bool inverse) {
+  static const Significand significand;
+  if (inverse) {
+    return make_map<float, float>(step, [](float x) { return estimates::refined_inverse_root(x, significand); });
+  }
+  return make_map<float, float>(step, [](float x) { return estimates::refined_root(x, significand); });
+}
+
+// From an estimate that processors have.
+std::unique_ptr<Kernel> make_from_estimate(const Step& step, bool inverse) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  const std::string& rule = step.rule("real_function");
+  if (rule == "binary32_refined_lines") return make_refined<estimates::Lines>(step, inverse);
+  require(rule == "binary32_refined_tables", "no native rule for this slot");
+  return make_refined<estimates::Tables>(step, inverse);
+}
+
 std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
+  if (step.rules.count("real_function")) return make_from_estimate(step, false);
   if (step.texts.count("dtype") == 0) {
     if (from == Type::f64) return make_map<double, double>(step, [](double x) { return std::sqrt(x); });
     return make_real_loop(step, cores, {RealLoop::square_root});
@@ -68,6 +91,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("real_function")) return make_from_estimate(step, true);
   if (step.texts.count("dtype") == 0) {
     return make_real_loop(step, cores, {RealLoop::inverse_square_root});
   }

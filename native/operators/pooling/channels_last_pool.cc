@@ -389,13 +389,14 @@ class AverageReal final : public Pool {
 // nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
 class AverageNines final : public Pool {
  public:
-  explicit AverageNines(const Step& step)
-      : Pool(step), range_(step), lower_for_nan_(step.rule("plain_range") == "lower_for_nan") {
+  explicit AverageNines(const Step& step) : Pool(step), range_(step) {
     const int64_t taps = geometry_.vertical.taps * geometry_.horizontal.taps;
     require(geometry_.vertical.taps <= kMost && geometry_.horizontal.taps <= kMost && taps <= kMost,
             "a window is too large");
     zeros_.assign(geometry_.channels, 0.0f);
     taps_ = taps;
+    keeps_nan_ = step.rule("plain_range") == "unlimited_by_signs";
+    require(keeps_nan_ || step.rule("plain_range") == "lower_for_nan", "no native rule for the range");
     if (!step.has_array("rows")) return;
     const Array& rows = step.array("rows");
     require(rows.count == geometry_.vertical.out, "one row of windows per output row is needed");
@@ -447,13 +448,15 @@ class AverageNines final : public Pool {
       }
     }
     for (int64_t c = 0; c < geometry_.channels; ++c) {
-      const float average = out[c] * factor, capped = average > range_.high ? range_.high : average;
-      out[c] = !lower_for_nan_ ? range_(average) : capped > range_.low ? capped : range_.low;
+      const float average = out[c] * factor, limited = range_(average);
+      const float capped = average > range_.high ? range_.high : average;
+      // -0 becomes 0 in all results but those whose range begins below it.
+      out[c] = keeps_nan_ ? (range_.low == 0.0f ? limited + 0.0f : limited) : capped > range_.low ? capped : range_.low;
     }
   }
 
   RealRange range_;
-  bool lower_for_nan_;
+  bool keeps_nan_ = false;  // else it becomes the lower limit
   std::vector<float> zeros_;
   std::vector<int64_t> rows_;  // of which row of windows each row has its taps; its own where there are none
   int64_t taps_ = 0;

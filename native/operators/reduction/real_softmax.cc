@@ -9,6 +9,7 @@
 #include "arithmetic/fused.h"
 #include "arithmetic/rational.h"
 #include "arithmetic/rational_wide.h"
+#include "arithmetic/short_functions.h"
 #include "operators/elementwise/real_loops.h"
 #include "operators/reduction/four_lanes.h"
 
@@ -181,6 +182,66 @@ class FoursSoftmax final : public Kernel {
 
   bool logarithm_;
   float beta_ = 1.0f;
+  int64_t rows_ = 0, length_ = 1;
+};
+
+// binary32_short_8_lanes. Rows with NaN or infinity are left to the reference.
+class HalfSoftmax final : public Kernel {
+ public:
+  explicit HalfSoftmax(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f16 && out.type == Type::f16, "no native kernel for these types");
+    require(step.real("beta") == 1, "no native factor");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "rows must lie side by side and fill both sides");
+    rows_ = view[0], length_ = view[1];
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const uint16_t*>(run.inputs[0]);
+    auto* out = reinterpret_cast<uint16_t*>(run.outputs[0]);
+    std::atomic<bool> known{true};
+    run.pool.parallel(rows_, rows_ * length_ < kParallelReals ? 1 : run.pool.threads(), [&](int64_t row, int worker) {
+      auto* own = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      if (!one(in + row * length_, out + row * length_, own)) known.store(false, std::memory_order_relaxed);
+    });
+    if (!known.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  bool one(const uint16_t* in, uint16_t* out, float* powers) const {
+    bool finite = true;
+    float largest = std::numeric_limits<float>::lowest();
+    for (int64_t i = 0; i < length_; ++i) {
+      powers[i] = arithmetic::half_to_float(in[i]);
+      finite &= std::isfinite(powers[i]);
+      largest = largest < powers[i] ? powers[i] : largest;
+    }
+    if (!finite) return false;
+    float lanes[8] = {};
+    const int64_t whole = length_ / 8 * 8;
+    for (int64_t i = 0; i < length_; ++i) powers[i] = arithmetic::short_functions::exp_on_negative(powers[i] - largest);
+    for (int64_t i = 0; i < whole; ++i) lanes[i % 8] += powers[i];
+    for (int64_t k = 0; k < 4; ++k) lanes[k] += lanes[k + 4];
+    int64_t i = whole;
+    for (int64_t count = 4; count > 0; count /= 2) {
+      if (((length_ - whole) & count) == 0) continue;
+      for (int64_t k = 0; k < count; ++k) lanes[k] += powers[i + k];
+      i += count;
+    }
+    const float sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+    const float inverse = arithmetic::short_functions::half(1.0f / sum);
+    for (int64_t k = 0; k < length_; ++k) {
+      out[k] = arithmetic::float_to_half(arithmetic::short_functions::half(powers[k]) * inverse);
+    }
+    return true;
+  }
+
+  int64_t worker_bytes() const { return (4 * length_ + 63) / 64 * 64; }
+
   int64_t rows_ = 0, length_ = 1;
 };
 

@@ -87,7 +87,8 @@ def symmetric_by_wide_quotients(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     has scale 1. What does not fit 32 bits becomes 0. Source: optimized/4bit/sse_fully_connected.cc
     (SseBatchQuantizeFloats4Bit), read; verified by running.
 
-    >>> symmetric_by_wide_quotients(np.float32([[0.49999997, 0, 0, 0, 0, 0, 0, 0, 0.49999997, 127]]))[0][0, [0, 8]].tolist()
+    >>> row = np.float32([[0.49999997, 0, 0, 0, 0, 0, 0, 0, 0.49999997, 127]])
+    >>> symmetric_by_wide_quotients(row)[0][0, [0, 8]].tolist()
     [0, 0]
     """
     _refuse_what_is_not_finite(x)

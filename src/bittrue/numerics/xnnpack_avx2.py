@@ -17,6 +17,10 @@ _RUN = "run on x86-64 with AVX2 and FMA; docs/facts/xnnpack.md 3.18"
 _FUNCTIONS = {"real_function": "binary32_fused_by_exponent"}
 _SOFTMAX = {"real_softmax": "binary32_fused_8_lanes"}
 _LANES = "parts_in_8_lanes"
+_ROOTS = (
+    "the estimate of 1 / sqrt(x) is that of AMD's processors; Intel's instruction has other tables, which were not run"
+)
+_APART = (("real_function", "binary32_short", ("cos", "sin")), ("real_gelu", "binary32_short", ("gelu",)))
 _NANS = (
     "where NaNs meet in sums along axes that lie apart and not last, which one's bits stay follows the order of the "
     "kernel's operands"
@@ -29,6 +33,11 @@ def _of_reals(row: Row) -> Row:
     """The row with the vectors of this processor; `row` itself where they are the same."""
     if row.operator in ("elu", "log", "logistic") and row.rules == {"real_function": "binary32_fused"}:
         return replace(row, rules=_FUNCTIONS, evidence=_RUN, limit="")
+    if row.rules == {"real_function": "binary32_refined_lines"}:
+        return replace(row, rules={"real_function": "binary32_refined_tables"}, evidence=_RUN, limit=_ROOTS)
+    for slot, rule, stems in _APART:
+        if row.operator in stems and row.rules.get(slot) == rule:
+            return replace(row, rules={slot: f"{rule}_apart"}, evidence=_RUN)
     if row.rules == {"slope": "scaled_below_zero"}:
         return replace(row, rules={"slope": "scaled_by_sign_bit"}, evidence=_RUN)
     if row.rules == {"real_softmax": "binary32_fused_16_lanes"}:

@@ -22,6 +22,7 @@ class ExtremeRule:
 
     `of_nothing`: it takes rows without elements; other rules leave them to the operator.
     `exchanges`: of two operands, a first one that is one element for all results worked on at once is taken second.
+    `exchanges_repeated`: likewise one that is repeated along the last axis in which either has more than one element.
     `in_vectors`: of two operands, it is also told which rows lie in vectors of 16 bytes, `apply(rows, sign, vectors)`.
     `in_parts`: it is also told how many elements of a row lie side by side, `apply(rows, sign, length)`.
     `in_packets`: it is also told how rows lie in memory, `apply(rows, sign, way, sizes)`: ``rows`` of neighbours, one
@@ -35,6 +36,7 @@ class ExtremeRule:
     formula: str
     of_nothing: bool = False
     exchanges: bool = False
+    exchanges_repeated: bool = False
     in_vectors: bool = False
     in_parts: bool = False
     in_packets: bool = False
@@ -53,9 +55,13 @@ def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     position = np.arange(rows.shape[1])
     # Whatever stands before a NaN is forgotten; the last of equal values stays.
     forgotten = np.where(np.isnan(rows), position, -1).max(axis=1)
-    ordered = np.where(position > forgotten[:, None], rows, np.float32(-sign) * np.float32(np.inf))[:, ::-1]
+    ordered = np.where(position > forgotten[:, None], rows, rows.dtype.type(-sign * np.inf))[:, ::-1]
     best = last - (ordered.argmax(axis=1) if sign > 0 else ordered.argmin(axis=1))
-    return rows[np.arange(rows.shape[0]), np.where(forgotten == last, last, best)]
+    found = rows[np.arange(rows.shape[0]), np.where(forgotten == last, last, best)]
+    if found.dtype != np.float16:
+        return found
+    bits = found.view(np.uint16)
+    return np.where(np.isnan(found), bits | np.uint16(0x0200), bits).view(np.float16)
 
 
 def _nan_else_first(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -322,7 +328,10 @@ RULES: dict[str, ExtremeRule] = {
         exchanges=True,
     ),
     "last_unless_beyond": ExtremeRule(
-        _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"
+        _last_unless_beyond,
+        "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima); of binary16 a NaN is "
+        "made quiet",
+        exchanges_repeated=True,
     ),
     "packets_by_signs": ExtremeRule(
         _packets_by_signs,

@@ -6,6 +6,7 @@ Unquantized integers wrap to their width before the clamp. binary32 results are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,12 @@ _ACTIVATIONS: dict[str, tuple[int | None, int | None]] = {
     "sign_bit": (None, None),
 }
 
-# What x86 and NumPy on x86 make of an invalid operation; other machines clear the sign bit.
-_INVALID = np.uint32(0xFFC00000)
-_QUIET = np.uint32(0x00400000)
+# Unsigned numbers of a type's width, what x86 and NumPy on x86 make of an invalid operation (other machines clear the
+# sign bit), and the bit that makes a NaN quiet.
+_NANS: dict[np.dtype, tuple[Any, Any, Any]] = {
+    np.dtype(np.float32): (np.uint32, np.uint32(0xFFC00000), np.uint32(0x00400000)),
+    np.dtype(np.float16): (np.uint16, np.uint16(0xFE00), np.uint16(0x0200)),
+}
 
 
 def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
@@ -80,7 +84,7 @@ def clamp(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def with_first_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """binary32 `result` with the NaNs that x86 gives: the first NaN operand, made quiet; else the default NaN.
+    """binary32 or binary16 `result` with the NaNs that x86 gives: the first NaN operand, made quiet; else the default.
 
     Source: Intel SDM volume 1, table 4-7, read; run on the kernels. Where both operands are NaN, compilers may swap
     the operands of a commutative operation, so that the second one is kept there.
@@ -92,9 +96,10 @@ def with_first_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) ->
     wrong = np.isnan(result)
     if not wrong.any():
         return result
-    bits = [np.ascontiguousarray(operand).view(np.uint32) | _QUIET for operand in (first, second)]
-    kept = np.where(np.isnan(first), bits[0], np.where(np.isnan(second), bits[1], _INVALID))
-    return np.where(wrong, kept, result.view(np.uint32)).astype(np.uint32).view(np.float32)
+    unsigned, invalid, quiet = _NANS[result.dtype]
+    bits = [np.ascontiguousarray(operand).view(unsigned) | quiet for operand in (first, second)]
+    kept = np.where(np.isnan(first), bits[0], np.where(np.isnan(second), bits[1], invalid))
+    return np.where(wrong, kept, result.view(unsigned)).astype(unsigned).view(result.dtype)
 
 
 def open_limits(activation: str, dtype: np.dtype) -> tuple[float, float]:
@@ -183,6 +188,27 @@ def clamp_by_fours(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return found
 
 
+def unlimited_by_signs(activation: str, dtype: np.dtype) -> tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is infinite; NaN stays, and -0 becomes a lower bound of 0.
+
+    Applied by `clamp_by_signs`. Domain: real numbers. Source: the instructions FMAX and FMIN of aarch64; run.
+
+    >>> unlimited_by_signs("relu6", np.dtype(np.float32))
+    (0.0, 6.0)
+    """
+    return open_limits(activation, dtype)
+
+
+def clamp_by_signs(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """As `clamp`, but -0 lies below 0.
+
+    >>> clamp_by_signs(np.float32([np.nan, -0.0, 9]), 0.0, 6.0).tolist()
+    [nan, 0.0, 6.0]
+    """
+    clamped = clamp(values, low, high)
+    return np.where(clamped == 0, values.dtype.type(0), clamped) if low == 0 else clamped
+
+
 RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
     "type_limits": type_limits,
     "lower_for_nan": lower_for_nan,
@@ -190,6 +216,7 @@ RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]
     "upper_for_nan": upper_for_nan,
     "open_limits": open_limits,
     "unlimited": unlimited,
+    "unlimited_by_signs": unlimited_by_signs,
 }
 # How the limits of each rule are applied.
 CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
@@ -199,4 +226,5 @@ CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
     "upper_for_nan": cap_all_then_raise,
     "open_limits": cap_then_raise,
     "unlimited": clamp,
+    "unlimited_by_signs": clamp_by_signs,
 }

@@ -10,13 +10,16 @@ import numpy as np
 from ..arithmetic import (
     circular,
     elementary,
+    flushed_half_functions,
     fused,
     fused_polynomials,
     half_functions,
+    processor_estimates,
     rational,
     rational_wide,
     reciprocal_estimate,
     rounded_functions,
+    short_functions,
     tables,
 )
 from ..arithmetic.floats import fused_multiply_add as fma
@@ -170,6 +173,18 @@ def logistic_by_library(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, _ONE / (_ONE + power), power / (_ONE + power))
 
 
+def _refined(estimate: Function) -> dict[str, Function]:
+    """Square roots of one estimate.
+
+    >>> RULES["binary32_refined_lines"].functions["sqrt"](np.float32([2])).tolist()
+    [1.4142135381698608]
+    """
+    return {
+        "rsqrt": partial(processor_estimates.refined_inverse_root, estimate=estimate),
+        "sqrt": partial(processor_estimates.refined_root, estimate=estimate),
+    }
+
+
 def _gate_of_six(x: np.ndarray) -> np.ndarray:
     """min(max(x + 3, 0), 6); NaN gives 0."""
     shifted = x + _f32(3)
@@ -297,6 +312,43 @@ RULES: dict[str, RealFunctionRule] = {
         "those of arithmetic/fused that take powers of two from 16 or 64 numbers, exponents from the bits of numbers, "
         "and keep NaN and the sign of zeros",
         "docs/facts/xnnpack.md 3.20, verified by running",
+    ),
+    "binary32_short": RealFunctionRule(
+        {
+            "cos": short_functions.cos,
+            "logistic": short_functions.logistic,
+            "sin": short_functions.sin,
+            "tanh": short_functions.tanh,
+        },
+        "the functions of arithmetic/short_functions, of binary16: short polynomials of fused multiply-adds",
+        "docs/facts/xnnpack.md 3.9, verified by running",
+    ),
+    "binary32_short_apart": RealFunctionRule(
+        {"cos": partial(short_functions.cos, apart=True), "sin": partial(short_functions.sin, apart=True)},
+        "the same with every product and every sum rounded",
+        "docs/facts/xnnpack.md 3.9, verified by running",
+    ),
+    "binary16_fused_flushed": RealFunctionRule(
+        {
+            "cos": flushed_half_functions.cos,
+            "logistic": flushed_half_functions.logistic,
+            "sin": flushed_half_functions.sin,
+            "tanh": flushed_half_functions.tanh,
+        },
+        "the functions of arithmetic/flushed_half_functions: short polynomials of operations rounded to 16 bits, subnormal "
+        "numbers count as zeros",
+        "docs/facts/xnnpack.md 3.22, verified by running",
+    ),
+    "binary32_refined_lines": RealFunctionRule(
+        _refined(processor_estimates.inverse_root_of_lines),
+        "x y and y = e + (e / 2) (1 - x (e e)), e = inverse_root_of_lines of arithmetic/processor_estimates; subnormal "
+        "numbers count as zeros, nothing is fused",
+        "docs/facts/xnnpack.md 3.8, verified by running",
+    ),
+    "binary32_refined_tables": RealFunctionRule(
+        _refined(processor_estimates.inverse_root_of_tables),
+        "the same with the estimate inverse_root_of_tables",
+        "docs/facts/xnnpack.md 3.8, verified by running",
     ),
     "rounded_once": RealFunctionRule(
         rounded_functions.FUNCTIONS,

@@ -7,7 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, half_functions, rational, rounded_functions
+from ..arithmetic import (
+    elementary,
+    flushed_half_functions,
+    fused,
+    fused_polynomials,
+    half_functions,
+    rational,
+    rounded_functions,
+    short_functions,
+)
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..arithmetic.reciprocal_estimate import refined
 from ..records import dataclass
@@ -115,6 +124,27 @@ def _fused_polynomials_joined(x: np.ndarray, approximate: bool) -> np.ndarray:
         return np.asarray(_HALF * x * (gate + _ONE))
 
 
+def _short(x: np.ndarray, approximate: bool, apart: bool = False) -> np.ndarray:
+    """Of binary16, through binary32.
+
+    >>> RULES["binary32_short"].apply(np.float16([0, 1, -1]), False).tolist()
+    [0.0, 0.841796875, -0.158447265625]
+    """
+    wide = x.astype(np.float32)
+    with np.errstate(all="ignore"):
+        found = short_functions.gelu_by_tanh(wide, apart) if approximate else short_functions.gelu(wide)
+        return np.asarray(found.astype(np.float16))
+
+
+def _of_halves(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Of binary16.
+
+    >>> RULES["binary16_fused_flushed"].apply(np.float16([0, 1, -1]), False).tolist()
+    [0.0, 0.841796875, -0.158447265625]
+    """
+    return np.asarray(flushed_half_functions.gelu(x.astype(np.float32), approximate).astype(np.float16))
+
+
 RULES: dict[str, RealGeluRule] = {
     "binary32_rational_lanes_4": RealGeluRule(
         _lanes_4,
@@ -133,6 +163,22 @@ RULES: dict[str, RealGeluRule] = {
         "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, "
         "others for the approximate form",
         "docs/facts/xnnpack.md 3.6, verified by running",
+    ),
+    "binary32_short": RealGeluRule(
+        _short,
+        "of binary16: gelu and gelu_by_tanh of arithmetic/short_functions, the first with every operation rounded to "
+        "binary16, the other with fused multiply-adds in binary32",
+        "docs/facts/xnnpack.md 3.9, verified by running",
+    ),
+    "binary32_short_apart": RealGeluRule(
+        partial(_short, apart=True),
+        "the same with every product and every sum of gelu_by_tanh rounded, x limited to +-3.26953125",
+        "docs/facts/xnnpack.md 3.9, verified by running",
+    ),
+    "binary16_fused_flushed": RealGeluRule(
+        _of_halves,
+        "gelu of arithmetic/flushed_half_functions: operations rounded to binary16, subnormal numbers count as zeros",
+        "docs/facts/xnnpack.md 3.22, verified by running",
     ),
     "rounded_once": RealGeluRule(
         _rounded_once,

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rational_wide
+from ..arithmetic import elementary, flushed_half_functions, fused, fused_polynomials, rational_wide, short_functions
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 from ..records import dataclass
 from . import extreme, order, real_function
@@ -143,6 +143,46 @@ def _softmax_of_64ths(rows: np.ndarray, beta: float) -> np.ndarray:
         if length % 2:
             sums = sums + powers[:, -1]
         return fused.flush(powers * (np.float32(1) / sums[:, None]))
+
+
+def _sums_of_8_lanes(summands: np.ndarray) -> np.ndarray:
+    """Sums of rows in 8 lanes, folded to 4; four, two and one of what is left to the first lanes; folded."""
+    rows, length = summands.shape
+    whole = length // 8 * 8
+    lanes = np.zeros((rows, 8), np.float32)
+    for first in range(0, whole, 8):
+        lanes = order.sum_or_first_nan(lanes, summands[:, first : first + 8])
+    total = order.sum_or_first_nan(lanes[:, :4], lanes[:, 4:])
+    for count in (4, 2, 1):
+        if (length - whole) & count:
+            first = whole + (length - whole) // (2 * count) * (2 * count)
+            total[:, :count] = order.sum_or_first_nan(total[:, :count], summands[:, first : first + count])
+    pair = order.sum_or_first_nan(total[:, :2], total[:, 2:])
+    return np.asarray(order.sum_or_first_nan(pair[:, :1], pair[:, 1:]))
+
+
+def _softmax_short(rows: np.ndarray, beta: float) -> np.ndarray:
+    """e * f16(1 / sum), both rounded to binary16; beta must be 1. A NaN has no payload.
+
+    >>> RULES["binary32_short_8_lanes"].softmax(np.float16([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        wide = rows.astype(np.float32)
+        powers = short_functions.exp_on_negative(wide - wide.max(axis=1, keepdims=True))
+        sums = _sums_of_8_lanes(powers)
+        shares = powers.astype(np.float16).astype(np.float32) * (1 / sums).astype(np.float16).astype(np.float32)
+        missing = np.copysign(np.float32(np.nan), _first_nan(wide))
+        return np.where(np.isnan(sums), missing, shares).astype(np.float16)
+
+
+def _softmax_of_halves(rows: np.ndarray, beta: float) -> np.ndarray:
+    """f16(1 / sum) e in binary16; beta must be 1.
+
+    >>> RULES["binary16_fused_8_lanes"].softmax(np.float16([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    return np.asarray(flushed_half_functions.softmax(rows.astype(np.float32)).astype(np.float16))
 
 
 def _no_logarithm(rows: np.ndarray) -> np.ndarray:
@@ -360,6 +400,19 @@ RULES: dict[str, RealSoftmaxRule] = {
         "e = exp_on_negative_of_64ths(x - max) of arithmetic/fused, s = sums of e in 4 lanes, folded by neighbours, "
         "then a pair's sum and a single one, e * f32(1 / s)",
         "docs/facts/xnnpack.md 3.20, verified by running",
+    ),
+    "binary32_short_8_lanes": RealSoftmaxRule(
+        _softmax_short,
+        _no_logarithm,
+        "of binary16: e = exp_on_negative(x - max) of arithmetic/short_functions, s = sums of e in 8 lanes, folded to "
+        "4, with what is left, and folded; f16(e) * f16(1 / s)",
+        "docs/facts/xnnpack.md 3.9, verified by running",
+    ),
+    "binary16_fused_8_lanes": RealSoftmaxRule(
+        _softmax_of_halves,
+        _no_logarithm,
+        "softmax of arithmetic/flushed_half_functions: operations rounded to 16 bits, sums of e in 8 lanes of binary32",
+        "docs/facts/xnnpack.md 3.22, verified by running",
     ),
     "rounded_once": RealSoftmaxRule(
         _softmax_rounded_once,

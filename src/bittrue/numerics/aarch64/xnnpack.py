@@ -5,15 +5,12 @@ Unsigned layers and products are requantized in fixed point: one rounding, ties 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from ...records import replace
 from ..litert.convolution import PLANES
-from ..table import Row
 from ..xnnpack import XNNPACK
 from ..xnnpack.matrix import SUBNORMAL
 from . import litert_optimized
-from .changes import RUN, Change, changed
+from .changes import Change, changed
 
 _FIXED = {"rescale": ("binary32_multiply_even", "q31_one_step_up")}
 _TABLES = {"real_function": ("binary32_fused", "binary32_fused_tables")}
@@ -23,11 +20,14 @@ _CHAINS_OF_TAPS = {
 }
 _SCALES = {"scale_back": ("binary32_rows_then_fused", "binary32_product_of_scales")}
 _BY_SIGNS = {"extreme": (None, "nan_else_by_signs")}
+_CHOSEN_BY_SIGNS = {"extreme": ("last_unless_beyond", "nan_else_by_signs")}
+_HALVES = {"real_function": ("binary32_short", "binary16_fused_flushed")}
 # Rows of the delegate say how many operands and results they take.
 _ONE, _TWO = ((("counts_within", (n, n), (1, 1)),) for n in (1, 2))
-_ZEROS_OF_RANGES = (
-    "with a fused activation that begins at 0, results that are -0 become 0 on aarch64; where both operands are NaN, "
-    "either one's payload may stay"
+_ARISING = "a NaN that arises has its sign bit clear on aarch64"
+_SUBNORMAL_HALVES = (
+    "the delegate takes subnormal binary16 numbers for zeros and makes none on aarch64, and a NaN that arises has its "
+    "sign bit clear there; bittrue keeps them, and sets it"
 )
 _ZEROS_OF_A_TAP = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
 _NAN_IN_A_WINDOW = "on aarch64 NaN stays wherever it lies in a window; of zeros, and of -0 and a bound of 0, it is 0"
@@ -39,17 +39,35 @@ _OVERFLOWING_ROWS = (
 _ZERO_UNDER_SLOPE = "on aarch64 -0 under a slope below 0 gives 0, and subnormal numbers are zeros"
 CHANGES = (
     *(Change(stem, _SCALES, limit=_OVERFLOWING_ROWS, odd=True) for stem in ("conv", "fully_connected")),
-    *(Change(stem, _BY_SIGNS, inputs=("f32",), when=_TWO, limit=None) for stem in ("maximum", "minimum")),
+    *(Change(stem, _CHOSEN_BY_SIGNS, inputs=("f32",), when=_TWO, limit=None) for stem in ("maximum", "minimum")),
     Change("relu", _BY_SIGNS, inputs=("f32",), when=_ONE),
     Change("leaky_relu", {"slope": ("scaled_below_zero", "scaled_by_sign_bit")}),
     Change("prelu", inputs=("f32",), limit=_ZERO_UNDER_SLOPE, odd=True),
     *(
-        Change(stem, {"plain_range": ("unlimited",) * 2}, when=_TWO, limit=_ZEROS_OF_RANGES, odd=True)
+        Change(stem, {"plain_range": ("unlimited", "unlimited_by_signs")}, when=_TWO, limit=_ARISING, odd=True)
         for stem in ("add", "sub", "mul", "div")
     ),
-    Change("average_pool", {"plain_range": ("lower_for_nan", "unlimited")}),
+    Change("average_pool", {"plain_range": ("lower_for_nan", "unlimited_by_signs")}),
     Change("average_pool", {"plain_range": ("unlimited",) * 2}, limit=_ZEROS_OF_A_TAP, odd=True),
     Change("max_pool", {"plain_range": ("unlimited",) * 2}, limit=_NAN_IN_A_WINDOW, odd=True),
+    # Square roots are those of the processor there, and reciprocal ones quotients by them: rounded correctly.
+    *(
+        Change(stem, {"real_function": ("binary32_refined_lines", None)}, limit=SUBNORMAL, odd=True)
+        for stem in ("sqrt", "rsqrt")
+    ),
+    *(Change(stem, _HALVES, limit=None) for stem in ("cos", "logistic", "sin", "tanh")),
+    Change("gelu", {"real_gelu": ("binary32_short", "binary16_fused_flushed")}),
+    Change("softmax", {"real_softmax": ("binary32_short_8_lanes", "binary16_fused_8_lanes")}),
+    *(
+        Change(
+            stem, {"plain_range": ("open_limits", "unlimited_by_signs")}, ("f16",), limit=_SUBNORMAL_HALVES, odd=True
+        )
+        for stem in ("add", "mul")
+    ),
+    *(
+        Change(stem, _CHOSEN_BY_SIGNS, ("f16",), when=_TWO, limit=_SUBNORMAL_HALVES, odd=True)
+        for stem in ("maximum", "minimum")
+    ),
     Change("quantize", {"quantize": ("binary32_reciprocal_even", "binary32_reciprocal_even_limited")}),
     *(Change(stem, {"order": ("parts_in_16_lanes", "parts_in_4_lanes")}, limit=None) for stem in ("mean", "sum")),
     *(
@@ -76,18 +94,11 @@ CHANGES = (
 )
 
 
-def _roots(rows: Iterable[Row]) -> Iterator[Row]:
-    """Square roots are those of the processor there, and reciprocal ones quotients by them: rounded correctly."""
-    for row in rows:
-        exact = row.operator in ("sqrt", "rsqrt") and row.types == ("f32 -> f32",)
-        yield replace(row, limit=SUBNORMAL, inexact=False, evidence=RUN) if exact and row.inexact else row
-
-
 XNNPACK_AARCH64 = replace(
     XNNPACK,
     name="xnnpack@aarch64",
     reproduces="ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), aarch64, one thread",
     verified="the aarch64 wheel under qemu-user (Cortex-A76): the conformance suite and recorded random models",
-    rows=tuple(_roots(changed(XNNPACK, CHANGES))),
+    rows=changed(XNNPACK, CHANGES),
     limit="",
 )

@@ -76,13 +76,14 @@ def plain_parameters(call: Call) -> dict[str, Attribute]:
 def plain(step: Step, function: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """function(first, second) in the inputs' own type, wrapped or rounded there, then the fused clamp."""
     dtype = first.dtype
+    clamp = plain_range.CLAMPS[step.rules["plain_range"]]
 
     def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             result = function(a, b)
-        if dtype == np.float32:
+        if dtype in (np.float32, np.float16):
             result = plain_range.with_first_nan(result, a, b)
-        return plain_range.clamp(result, step["low"], step["high"])
+        return clamp(result, step["low"], step["high"])
 
     return blockwise(block, [first, second], dtype, dtype)
 

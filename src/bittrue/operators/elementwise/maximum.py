@@ -37,12 +37,22 @@ def _together(first: Shape, second: Shape) -> tuple[int, bool]:
     return min(counts), single[0]
 
 
+def _first_is_repeated(first: Shape, second: Shape) -> bool:
+    """Whether the first operand is repeated along the last axis that has more than one element; one element is."""
+    sizes = zip_longest(first[::-1], second[::-1], fillvalue=1)
+    return next((one == 1 for one, other in sizes if (one, other) != (1, 1)), True)
+
+
 def lower(call: Call) -> Lowered:
     """Whether operands change places, and for vectors how many results are worked on at once: by the rule."""
     rule = extreme.RULES.get(call.rules.get("extreme", ""))
-    together, single = _together(call.input(0).shape, call.input(1).shape)
+    shapes = call.input(0).shape, call.input(1).shape
+    together, single = _together(*shapes)
     more: dict[str, Attribute] = {"together": together} if rule is not None and rule.in_vectors else {}
-    return Lowered({"exchanged": rule is not None and rule.exchanges and single, **more})
+    exchanged = rule is not None and (
+        (rule.exchanges and single) or (rule.exchanges_repeated and _first_is_repeated(*shapes))
+    )
+    return Lowered({"exchanged": exchanged, **more})
 
 
 def _in_vectors(size: int, together: int, lanes: int) -> np.ndarray:

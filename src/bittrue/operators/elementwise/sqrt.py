@@ -12,7 +12,7 @@ from ...rules import inverse_root, square_root
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 from ..core.functions import INVERSE_ROOT
-from .logistic import read_table, table_lowered
+from .logistic import evaluate, read_table, table_lowered
 from .rounded_table import with_rounded_table
 
 
@@ -45,8 +45,10 @@ def lower_sqrt(call: Call) -> Lowered:
 
 
 def reference_sqrt(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Element by element."""
+    """Element by element; real numbers by the rule's function, or rounded correctly."""
     x = inputs[0]
+    if "real_function" in step.rules:
+        return [evaluate(step, x, "sqrt")]
     if "dtype" not in step.parameters:
         with np.errstate(invalid="ignore"):
             return [np.sqrt(x)]
@@ -88,8 +90,10 @@ def _inverse(x: np.ndarray, at_zero: np.float32) -> np.ndarray:
 
 
 def reference_rsqrt(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Look up, or two binary32 operations."""
+    """Look up, or the rule's function, or two binary32 operations."""
     x = inputs[0]
+    if "real_function" in step.rules:
+        return [evaluate(step, x, "rsqrt")]
     if "dtype" not in step.parameters:
         with np.errstate(divide="ignore", invalid="ignore"):
             return [np.float32(1) / np.sqrt(x)]
@@ -102,12 +106,20 @@ def reference_rsqrt(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 OPERATORS = (
     with_rounded_table(
-        Operator("sqrt", ("square_root",), same_shape, lower_sqrt, reference_sqrt, "square root", elementwise=1)
+        Operator(
+            "sqrt",
+            ("square_root", "real_function"),
+            same_shape,
+            lower_sqrt,
+            reference_sqrt,
+            "square root",
+            elementwise=1,
+        )
     ),
     with_rounded_table(
         Operator(
             "rsqrt",
-            ("inverse_root", "table"),
+            ("inverse_root", "table", "real_function"),
             same_shape,
             lower_rsqrt,
             reference_rsqrt,
