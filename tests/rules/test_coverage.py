@@ -26,6 +26,7 @@ SEPARATED = {
     "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "quantized_bias": ("test_range_layer_rules", "test_quantized_bias_are_told_apart"),
     "block_product": ("test_block_product", "test_block_products_are_told_apart"),
+    "block_product_without_points": ("test_block_product", "test_block_products_are_told_apart"),
     "expert_choice": ("test_expert_choice", "test_choices_are_told_apart"),
     "beyond_32_bits": ("test_elementwise_rules", "test_conversions_beyond_32_bits_are_told_apart"),
     "byte_products": ("test_real_rules", "test_byte_products_are_told_apart"),
@@ -87,6 +88,7 @@ SEPARATED = {
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "rescale_tail": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "row_blocks": ("test_row_blocks", "test_row_blocks_are_told_apart"),
+    "row_blocks_without_points": ("test_row_blocks", "test_row_blocks_are_told_apart"),
     "row_sums": ("test_real_rules", "test_row_sums_are_told_apart"),
     "rows": ("test_delegate_rules", "test_rows_are_told_apart"),
     "scale_back": ("test_real_rules", "test_scale_back_rules_are_told_apart"),
@@ -127,6 +129,7 @@ def test_the_named_tests_exist_and_know_the_slot() -> None:
         text = (Path(__file__).parent / f"{file}.py").read_text()
         functions = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
         assert test in functions, f"{file} has no {test}"
-        assert slot.removesuffix("_per_axis").removesuffix("_tail").removeprefix("slope_") in text, (
-            f"{file} does not mention '{slot}'"
-        )
+        assert (
+            slot.removesuffix("_per_axis").removesuffix("_without_points").removesuffix("_tail").removeprefix("slope_")
+            in text
+        ), f"{file} does not mention '{slot}'"

@@ -202,13 +202,15 @@ _EXPERTS = "f32 f32 u8 u8 f32|- f32|- f32 f32 {} f32|- -> f32"
 def _experts_by_integers(row: Row) -> Iterator[Row]:
     """Experts whose layers are products of rows of integers: as those of `_by_integers`."""
     sizes = ("attribute_is", "block_size", 32, 64, 128, 256)
-    for rows, product, points, bits, when, limit in (
-        ("over_127_limited", "unsigned_rows", "u8|- u8|-", 8, (), ""),
-        ("range_of_row", "row_ranges", "- -", 4, (sizes,), ""),
-        ("inverse_of_scale", "points_first", "u8 u8", 4, (sizes,), ""),
-        ("inverse_of_scale", "points_first", "u8|- u8|-", 4, (sizes,), "zero points in one layer alone"),
-        ("away_by_inverse", "4_lanes", "u8|- u8|-", 4, (), ""),
+    for rows, product, points, bits, when in (
+        ("over_127_limited", "unsigned_rows", "u8|- u8|-", 8, ()),
+        ("range_of_row", "row_ranges", "- -", 4, (sizes,)),
+        ("inverse_of_scale", "points_first", "u8 u8", 4, (sizes,)),
+        ("inverse_of_scale", "points_first", "u8|- u8|-", 4, (sizes,)),
+        ("away_by_inverse", "4_lanes", "u8|- u8|-", 4, ()),
     ):
+        apart = {"row_blocks": "binary32_range_of_row", "block_product": "binary32_row_ranges"}
+        one_alone = product == "points_first" and points == "u8|- u8|-"
         yield replace(
             row,
             types=(_EXPERTS.format(points),),
@@ -218,11 +220,11 @@ def _experts_by_integers(row: Row) -> Iterator[Row]:
                 "multiply_add": "rounded_once",
                 "row_blocks": f"binary32_{rows}",
                 "block_product": f"binary32_{product}",
+                **({f"{slot}_without_points": rule for slot, rule in apart.items()} if one_alone else {}),
             },
             evidence=RUN,
-            limit=". ".join(filter(None, (limit, _OTHER_KERNELS if bits == 4 else f"{_OTHER_KERNELS}; {_TINY}"))),
+            limit=_OTHER_KERNELS if bits == 4 else f"{_OTHER_KERNELS}; {_TINY}",
             when=(("attribute_is", "bits", bits), *when, *row.when),
-            inexact=bool(limit),
         )
 
 

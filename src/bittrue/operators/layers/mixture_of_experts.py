@@ -169,9 +169,11 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
         point = unpacked(points[expert], bits)
         point = (point[:, :blocks] if step["block_size"] else point[: len(scale), None]).astype(_F32)
     if way == "integers":
-        left = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
+        # Of two layers one may have no zero points.
+        own = "_without_points" if points is None and "row_blocks_without_points" in step.rules else ""
+        left = row_blocks.RULES[step.rules[f"row_blocks{own}"]](rows, step["block_size"])
         right = Blocks(quantized.reshape(len(quantized), blocks, -1), scale)
-        blockwise = block_product.RULES[step.rules["block_product"]]
+        blockwise = block_product.RULES[step.rules[f"block_product{own}"]]
         return blockwise.apply(left, right, bits, Points(point, points is not None), added)
     if way == "tables":
         rule = table_product.RULES[step.rules["table_product"]]
@@ -213,7 +215,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
 
 OPERATOR = Operator(
     "mixture_of_experts",
-    ("expert_choice", "real_product", "row_blocks", "block_product", "table_product", "multiply_add"),
+    (
+        *("expert_choice", "real_product", "row_blocks", "block_product", "table_product", "multiply_add"),
+        *("row_blocks_without_points", "block_product_without_points"),
+    ),
     infer,
     lower,
     reference,
