@@ -158,7 +158,7 @@ def _in_blocks(row: Row) -> bool:
 
 
 def _replaced(row: Row) -> bool:
-    """Whether `_BLOCKS`, `_CASTS` or `_STATES` stand in place of the row, or it is about images in blocks of channels."""
+    """Whether `_BLOCKS`, `_CASTS` or `_STATES` stand in place of the row, or it is about blocks of channels."""
     if ("attribute_is", "blocks", True) in row.when:
         return True
     return _in_blocks(row) or row.operator == "linear_attention" or (row.operator == "convert" and "cast" in row.rules)
