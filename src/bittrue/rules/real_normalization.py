@@ -625,13 +625,14 @@ RULES: dict[str, RealNormalizationRule] = {
         by_length=_length_fused,
         across=partial(_across_running, joined=True),
         by_batch=partial(_batch_in_packets, joined=True),
-        formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, scale, "
-        "bias); broadcast scales as binary32_lanes, fused; instance and group: sums in packets of 4 whose lanes are "
-        "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less "
-        "square of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours; "
-        "across: as binary32_lanes with fused sums, and powers whose logarithms lose second words of products; batch: "
-        "squares fused, sqrt(1 / (variance + epsilon)) by an estimate in fours, fma(x, factor, fma(-mean, factor, "
-        "bias)). Of binary64 numbers: the same in packets of 2, reciprocals without an estimate",
+        formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
+        "scale, bias); broadcast scales as binary32_lanes, fused; instance and group: sums in packets of 4 "
+        "whose lanes are folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or "
+        "mean of squares less square of mean; given: the same with factor = scale / deviation by an estimate "
+        "of the reciprocal in fours; across: as binary32_lanes with fused sums, and powers whose logarithms "
+        "lose second words of products; batch: squares fused, sqrt(1 / (variance + epsilon)) by an estimate "
+        "in fours, fma(x, factor, fma(-mean, factor, bias)). Of binary64 numbers: the same in packets of 2, "
+        "reciprocals without an estimate",
         source="the same kernels as compilers for aarch64 join their operations; verified by running",
     ),
     "binary64_running": replace(

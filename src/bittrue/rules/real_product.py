@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 
@@ -300,6 +300,106 @@ def _fused_blocks_of_64(
     return np.asarray(total)
 
 
+_LEAST_TERMS, _DEEPEST, _LONG, _GATHERED = 20, 136, 128, 16
+
+
+def _joined_block_depth(terms: int) -> int:
+    """Terms of a block: multiples of 8, so that the last block is not much shorter than the others.
+
+    >>> [_joined_block_depth(terms) for terms in (100, 136, 168, 261, 300)]
+    [100, 136, 88, 136, 104]
+    """
+    left = terms % _DEEPEST
+    if terms <= _DEEPEST or not left:
+        return min(terms, _DEEPEST)
+    return _DEEPEST - 8 * ((_DEEPEST - 1 - left) // (8 * (terms // _DEEPEST + 1)))
+
+
+def _chain_64(a: np.ndarray, b: np.ndarray, places: Iterable[int], total: np.ndarray) -> np.ndarray:
+    for k in places:
+        total = floats.fused_multiply_add_64(a[:, k : k + 1], b[k : k + 1], total)
+    return total
+
+
+def _dots_64(a: np.ndarray, b: np.ndarray, most: int) -> np.ndarray:
+    """Terms in `most` pairs of lanes in turn, which are added to each other, then the lanes, then what is left.
+
+    Pairs that are left go to the first lanes; with two pairs of lanes to their sum.
+    """
+    terms, zero = len(b), np.zeros((len(a), b.shape[1]))
+    paired, whole = terms // 2 * 2, terms // (2 * most) * 2 * most
+    pairs = []
+    for first in range(0, min(2 * most, paired), 2):
+        starts = list(range(first, whole, 2 * most))
+        starts += [whole + first] if (most != 2 or not whole) and whole + first < paired else []
+        pairs.append([_chain_64(a, b, [start + lane for start in starts], zero) for lane in (0, 1)])
+    if not pairs:
+        return _chain_64(a, b, range(terms), zero)
+    order = [2, 1, 0] if len(pairs) == 4 else range(len(pairs) - 2, -1, -1)
+    for place in order:
+        pairs[place] = [x + y for x, y in zip(pairs[place], pairs[place + 1], strict=True)]
+    one, other = pairs[0]
+    if most == 2 and 0 < whole < paired:
+        one, other = (_chain_64(a, b, [whole + lane], lanes) for lane, lanes in enumerate((one, other)))
+    return _chain_64(a, b, range(paired, terms), one + other)
+
+
+def _blocks_of_kernels_64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """One block; in a corner of it even and odd terms have chains of their own."""
+    (rows, terms), columns = a.shape, b.shape[1]
+    total = _chain_64(a, b, range(terms), np.zeros((rows, columns)))
+    first_row, first_column = rows // 8 * 8, columns // 6 * 6
+    if rows - first_row >= 4 and columns - first_column in (2, 3):
+        row, column = slice(first_row, first_row + 4), slice(first_column, first_column + 2)
+        own_a, own_b = a[row], b[:, column]
+        whole = terms // 8 * 8
+        halves = [_chain_64(own_a, own_b, range(one, whole, 2), np.zeros((4, 2))) for one in (0, 1)]
+        total[row, column] = _chain_64(own_a, own_b, range(whole, terms), halves[0] + halves[1])
+    return total
+
+
+def _kernels_of_64(
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None,
+    alpha: float,
+    beta: float,
+    layout: Layout,
+    gathered: bool,
+) -> np.ndarray:
+    """Small products, single rows and columns have ways of their own; `gathered`: by how factors lie in memory.
+
+    >>> a, b = np.float64([[1 + 2.0**-30, 1]]), np.float64([[1 + 2.0**-30], [-1 - 2.0**-29]])
+    >>> RULES["binary64_fused_kernels"].apply(a, b, None, 1.0, 1.0, Layout()).tolist()
+    [[0.0]]
+    """
+    (rows, terms), columns = a.shape, b.shape[1]
+    neighbours = layout.turned_b and not layout.turned_a
+    small, single = rows + columns + terms < _LEAST_TERMS, 1 in (rows, columns)
+    with np.errstate(all="ignore"):
+        total = np.zeros((rows, columns))
+        if c is not None and beta != 0:
+            total = total + np.asarray(c) * beta
+        if gathered and columns == 1 and not small:
+            b, alpha = b * alpha, 1.0
+        by, lanes = terms if small or single else _joined_block_depth(terms), 0
+        if gathered and (small or rows == columns == 1):
+            lanes = (2 if small else 4) if neighbours else 0
+        elif gathered and single:
+            lanes = 1 if (layout.turned_b if rows == 1 else not layout.turned_a) else 0
+            by = _GATHERED if terms >= _LONG else terms
+        if lanes:
+            return floats.fused_multiply_add_64(_dots_64(a, b, lanes), alpha, total)
+        for begin in range(0, terms, max(by, 1)):
+            own_a, own_b = a[:, begin : begin + by], b[begin : begin + by]
+            if small or single:
+                part = _chain_64(own_a, own_b, range(len(own_b)), np.zeros_like(total))
+            else:
+                part = _blocks_of_kernels_64(own_a, own_b)
+            total = floats.fused_multiply_add_64(part, alpha, total)
+    return total
+
+
 def _window_in_turn(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
 ) -> np.ndarray:
@@ -458,6 +558,21 @@ RULES: dict[str, RealProductRule] = {
         "of binary64 numbers: blocks of 128 terms (256 up to 32 columns, 512 up to 16, where there are more terms than "
         "columns), each a chain of fused multiply-adds from 0 on, s = fma(block, alpha, s), s = beta * c at first",
         "a library of matrix kernels for x86-64; verified by running",
+        kept_alone=True,
+    ),
+    "binary64_fused_kernels": RealProductRule(
+        partial(_kernels_of_64, gathered=False),
+        "of binary64 numbers: blocks of 136 terms at most, each a chain of fused multiply-adds from 0 on, but two "
+        "where few rows and columns are left; a single chain for single rows and columns and where there are less than "
+        "20 rows, columns and terms; s = fma(block, alpha, s), s = beta * c at first",
+        "a library of matrix templates for aarch64; verified by running",
+        kept_alone=True,
+    ),
+    "binary64_fused_kernels_gathered": RealProductRule(
+        partial(_kernels_of_64, gathered=True),
+        "as binary64_fused_kernels; single rows and columns in blocks of 16 from 128 terms on, or in lanes where terms "
+        "lie side by side, as small products do; alpha enters a single column first",
+        "a library of matrix templates for aarch64; verified by running",
         kept_alone=True,
     ),
     "binary16_fused_chain": RealProductRule(

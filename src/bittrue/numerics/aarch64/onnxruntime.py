@@ -23,6 +23,7 @@ _NEIGHBOURS = {"real_sum": ("binary32_packets_4", "binary32_packets_of_neighbour
 _NORMAL = {"real_normalization": ("binary32_lanes", "binary32_joined")}
 _OPERATIONS = {"real_function": ("binary32_single_operations", "binary32_joined_operations")}
 _BELOW_1 = {"real_function": ("binary32_fused_polynomials", "binary32_fused_below_1")}
+_KERNELS, _MATRICES = "binary64_fused_kernels", ("attribute_is", "matrices", True)
 _PAIRS = ("binary64_in_pairs", "binary64_in_joined_pairs")
 _ONCE = {"multiply_add": ("rounded_twice", "rounded_once")}
 _CACHES = {"cached_product": ("binary32_16_lanes", "binary32_4_lanes")}
@@ -123,6 +124,8 @@ CHANGES = (
     Change("lstm", {**_SCALED, **_JOINED}),
     *(Change(stem, {**_JOINED, **_ALIKE}) for stem in ("lstm", "gru", "rnn")),
     Change("matmul", _SCALED),
+    Change("matmul", {"real_product": ("binary64_fused_blocks", f"{_KERNELS}_gathered")}, when=(_MATRICES,)),
+    Change("matmul", {"real_product": ("binary64_fused_blocks", _KERNELS)}),
     Change("matmul", {**_ALIKE, **_ONCE}, inputs=("f32",)),
     Change("matmul", _ALIKE, inputs=("f32",)),
     Change("add", {"affine_sum": ("binary32_fused_even", "22_bits_away")}),
@@ -150,6 +153,14 @@ _OTHER_KERNELS = "processors with i8mm, SME or without dot products have other k
 _TINY = "blocks whose largest number is below 2^-121 become other integers"
 _WHOLE = ("rows_are_whole_blocks", 32)
 _N_BITS = "f32 u8 f32|- - - f32 {} -> f32"
+
+
+def _by_source(rows: Iterable[Row]) -> Iterator[Row]:
+    """Products of binary64 numbers that are Gemm's are other ones than MatMul's."""
+    for row in rows:
+        if row.rules.get("real_product") == "binary64_fused_blocks":
+            yield replace(row, when=(*row.when, _MATRICES))
+        yield row
 
 
 def _in_blocks(row: Row) -> bool:
@@ -312,7 +323,7 @@ ONNXRUNTIME_AARCH64 = replace(
         + _CASTS
         + _STATES
         + changed(
-            replace(ONNXRUNTIME, rows=tuple(row for row in ONNXRUNTIME.rows if not _replaced(row))),
+            replace(ONNXRUNTIME, rows=tuple(_by_source(row for row in ONNXRUNTIME.rows if not _replaced(row)))),
             CHANGES,
             unseen_is_inexact=True,
             counted="onnxruntime@aarch64",
