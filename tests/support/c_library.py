@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,20 +25,20 @@ _TOLD = {*ONE, "atan2"} - {"cos", "exp", "log", "sin"}
 _NAMES = {"power": "pow"}
 
 
-def arguments(kind: type, seed: int, count: int) -> np.ndarray:
+def arguments(kind: type[np.floating[Any]], seed: int, count: int) -> np.ndarray:
     """Random bit patterns, numbers around 1 and of everyday size, and special ones."""
     rng = np.random.default_rng(seed)
     patterns = rng.integers(0, 2**32 if kind is np.float32 else 2**64, count, dtype=np.uint64)
-    bits = patterns.astype(np.uint32 if kind is np.float32 else np.uint64).view(kind)
+    bits: np.ndarray = patterns.astype(np.uint32 if kind is np.float32 else np.uint64).view(kind)
     everyday = rng.standard_normal(count) * np.exp(rng.uniform(-3, 4, count))
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1, 0.5, 2, -2, 3, -3, 1e-38, 1e38]
-    made = np.concatenate([everyday, rng.uniform(-1.1, 1.1, count), special]).astype(kind)
+    made: np.ndarray = np.concatenate([everyday, rng.uniform(-1.1, 1.1, count), special]).astype(kind)
     with np.errstate(invalid="ignore"):
         # No signalling NaN.
         return np.concatenate([bits, made]) * kind(1)
 
 
-def two(kind: type, seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+def two(kind: type[np.floating[Any]], seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs, some of whose second numbers are whole."""
     rng = np.random.default_rng(seed)
     x, y = (rng.permutation(arguments(kind, seed + i, count)) for i in range(2))
@@ -68,15 +69,15 @@ def ask(target: str) -> None:
                 differs = function(*x, joined=True).view(np.uint32) != function(*x).view(np.uint32)
                 asked = np.concatenate([asked, x[:, differs & ~np.isnan(function(*x))][:, :20]], axis=1)
             found[f"{kind.__name__} {name}"] = asked
-    np.savez_compressed(target, **found)
+    np.savez_compressed(target, **found)  # type: ignore[arg-type]
 
 
 def answer(source: str, target: str) -> None:
     library = ctypes.CDLL("libm.so.6")
     with np.load(source) as asked:
         found = {key: np.concatenate([x, call(library, key.split()[1], *x)[None]]) for key, x in asked.items()}
-    np.savez_compressed(target, **found)
+    np.savez_compressed(target, **found)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    {"ask": ask, "answer": answer}[sys.argv[1]](*sys.argv[2:])
+    (ask if sys.argv[1] == "ask" else answer)(*sys.argv[2:])

@@ -94,7 +94,7 @@ CHANGES = (
     *(
         Change(stem, _ONCE)
         for stem in (
-            *("cosine_window", "crop_and_resize", "deformable_conv", "grid_sample"),
+            *("cosine_window", "crop_and_resize", "grid_sample"),
             *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest", "causal_conv"),
             *("mix_streams", "reduce_streams", "root_mean_square", "discrete_fourier"),
         )
@@ -109,6 +109,7 @@ CHANGES = (
     Change("resize_linear", _ONCE),
     Change("rotary_embedding", {"rotation": ("binary32_fused_vectors", "binary32_fused_fours")}),
     Change("deformable_conv", {**_ONCE, **_ALIKE}),
+    Change("deformable_conv", {**_ONCE, "real_product": ("binary64_fused_blocks", f"{_KERNELS}_gathered")}),
     Change("mixture_of_experts", {**_ONCE, **_ALIKE, "table_product": ("binary32_tables_of_fours", None)}),
     Change("mixture_of_experts", {**_ONCE, **_ALIKE}),
     *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose")),
@@ -158,7 +159,7 @@ _N_BITS = "f32 u8 f32|- - - f32 {} -> f32"
 def _by_source(rows: Iterable[Row]) -> Iterator[Row]:
     """Products of binary64 numbers that are Gemm's are other ones than MatMul's."""
     for row in rows:
-        if row.rules.get("real_product") == "binary64_fused_blocks":
+        if row.operator == "matmul" and row.rules.get("real_product") == "binary64_fused_blocks":
             yield replace(row, when=(*row.when, _MATRICES))
         yield row
 
