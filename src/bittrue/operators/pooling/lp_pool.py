@@ -8,7 +8,6 @@ none. Attributes are those of `pooling`, and `p`; any number for rules whose sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -45,14 +44,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             out = images.of_planes(real_sum.length(rule, taps, step["p"], inside != 0))
         return [images.result(out)]
     count, divide = images.counts("inside"), average.RULES[step.rules["average"]]
-    squares = images.sums
-    if "sum_of_products" in step.rules:
-        squares = partial(_sums_of_squares, images, sum_of_products.RULES[step.rules["sum_of_products"]])
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]] if "sum_of_products" in step.rules else None
     with np.errstate(all="ignore"):
         for image, result in zip(images, out, strict=True):
             if not result.size:
                 break
-            root = np.sqrt(divide(squares(image), count))
+            sums = images.sums(image * image, np.int64) if rule is None else _sums_of_squares(images, rule, image)
+            root = np.sqrt(divide(sums, count))
             result[...] = plain_range.clamp(root, step["low"], step["high"])
     return [images.result(out)]
 
