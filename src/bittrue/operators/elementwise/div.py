@@ -90,7 +90,7 @@ def _floored(step: Step, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         if first.dtype.itemsize < 4:
             refuse_overflow(step, lowest, a, b)
             return np.floor_divide(a, b)
-        beyond = beyond_32_bits.RULES[step.rules["beyond_32_bits"]](np.float64(-float(lowest)))
+        beyond = beyond_32_bits.RULES[step.rules["beyond_32_bits"]](np.array(-float(lowest)))
         return np.where((a == lowest) & (b == -1), beyond, np.floor_divide(a, b))
 
     return blockwise(block, [first, second], first.dtype)

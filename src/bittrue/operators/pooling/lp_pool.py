@@ -44,12 +44,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             out = images.of_planes(real_sum.length(rule, taps, step["p"], inside != 0))
         return [images.result(out)]
     count, divide = images.counts("inside"), average.RULES[step.rules["average"]]
-    rule = sum_of_products.RULES[step.rules["sum_of_products"]] if "sum_of_products" in step.rules else None
+    adding = sum_of_products.RULES[step.rules["sum_of_products"]] if "sum_of_products" in step.rules else None
     with np.errstate(all="ignore"):
         for image, result in zip(images, out, strict=True):
             if not result.size:
                 break
-            sums = images.sums(image * image, np.int64) if rule is None else _sums_of_squares(images, rule, image)
+            sums = images.sums(image * image, np.int64) if adding is None else _sums_of_squares(images, adding, image)
             root = np.sqrt(divide(sums, count))
             result[...] = plain_range.clamp(root, step["low"], step["high"])
     return [images.result(out)]
