@@ -238,7 +238,7 @@ RULES: dict[str, RealFunctionRule] = {
     "binary32_rational_lanes_4": RealFunctionRule(
         _rational_lanes_4(fused=False),
         _FOURS + "every operation rounded",
-        "docs/facts/litert.md 2.8, run: every binary32 number in a vector, and as the last of a tensor",
+        "docs/facts/litert.md 2.8, run: 637 million numbers in vectors, 570 000 in tensors of every length from 1 to 70",
     ),
     "binary32_fused_rational_lanes_4": RealFunctionRule(
         _rational_lanes_4(fused=True),

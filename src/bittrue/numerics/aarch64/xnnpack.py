@@ -31,6 +31,7 @@ _SUBNORMAL_HALVES = (
 )
 _ZEROS_OF_A_TAP = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
 _NAN_IN_A_WINDOW = "on aarch64 NaN stays wherever it lies in a window; of zeros, and of -0 and a bound of 0, it is 0"
+_SUBNORMAL_UP = "on aarch64 a subnormal number above 0 becomes 0 where 1 is the integer above it"
 _BEYOND = "on aarch64 sums that are beyond 32 bits times their scale become the other end of the type"
 _OVERFLOWING_ROWS = (
     "on aarch64 rows whose range overflows give 0; in one model with a fused activation that begins at 0, results that "
@@ -68,6 +69,7 @@ CHANGES = (
         Change(stem, _CHOSEN_BY_SIGNS, ("f16",), when=_TWO, limit=_SUBNORMAL_HALVES, odd=True)
         for stem in ("maximum", "minimum")
     ),
+    Change("round_to_integer", inputs=("f32",), when=_ONE, limit=_SUBNORMAL_UP, odd=True),
     Change("quantize", {"quantize": ("binary32_reciprocal_even", "binary32_reciprocal_even_limited")}),
     *(Change(stem, {"order": ("parts_in_16_lanes", "parts_in_4_lanes")}, limit=None) for stem in ("mean", "sum")),
     *(
