@@ -31,7 +31,7 @@ class TwoTables final : public Kernel {
       const Array& entries = step.array(names[tail]);
       require(entries.count == 256, "one entry per 8-bit value is needed");
       for (int64_t i = 0; i < 256; ++i) {
-        tables_[tail][static_cast<uint8_t>(i + minimum)] = static_cast<uint8_t>(entries.integer(i));
+        tables_[tail][i] = static_cast<uint8_t>(entries.integer(i) + flip_of(out.type));
       }
     }
   }
