@@ -26,19 +26,19 @@ _OFFSET = {
     "scale_back": ("binary32_rows_first", "binary32_rows_first_by_fours"),
     "weights_offset": ("seven_apart", "seven_apart_joined"),
 }
-_JOINED = {
-    "scale_back": ("binary32_product_of_scales", "binary32_product_then_fused"),
-    "row_sums": ("s16_lanes_of_eight", "exact"),
-}
 _EXACT_ROWS = {"row_sums": ("s16_lanes_of_eight", "exact")}
 CHANGES = (
     *(Change(stem, _TILES, exact=True) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("conv", _OF_CHANNELS),
     Change("conv", _OF_CUBES, when=CUBES),
-    Change("conv", _IN_EIGHTS, when=DEPTHWISE, keeps=(("three_by_three_in_eights", False),)),
+    Change(
+        "conv",
+        _IN_EIGHTS,
+        when=DEPTHWISE,
+        ways=(((("three_by_three_in_eights", False),), {"scale_back": "binary32_one_by_one_by_fours"}),),
+    ),
     Change("conv", _EXACT_ROWS),
     Change("fully_connected", _OFFSET),
-    Change("fully_connected", _JOINED),
     *litert.CHANGES,
     *litert.SHARED,
     *litert.FUSED,
