@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "core/share.h"
+#include "operators/core/any_type.h"
 #include "operators/core/registry.h"
 #include "operators/layers/computed_products.h"
+#include "operators/layers/exact_products.h"
+#include "operators/layers/integer_finish.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/real_transposed.h"
 #include "operators/layers/transposed.h"
@@ -319,12 +322,12 @@ Transposed read_transposed(const Step& step) {
 namespace {
 
 // Sums of integers: a product of every position with all filters and taps, whose numbers are added where
-// the taps reach.
+// the taps reach. They are kept in 32 bits, or in 16.
 class TransposedSums final : public Kernel {
  public:
   TransposedSums(const Step& step, const CoreSet& cores) {
     const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
-    require(is_8bit(in.type) && is_8bit(filter.type) && out.type == Type::s32 && in.dense() && filter.dense() &&
+    require(is_integer(in.type) && (out.type == Type::s32 || out.type == Type::s16) && in.dense() && filter.dense() &&
                 out.dense(),
             "no native kernel for these types");
     const int rank = in.rank();
@@ -333,10 +336,10 @@ class TransposedSums final : public Kernel {
     require(in.elements > 0 && filter.elements > 0 && out.elements > 0, "there is nothing to do");
     const bool last = step.integer("channels_last", 0, 1) != 0;
     const size_t channel = last ? static_cast<size_t>(rank) - 1 : 1, first = last ? 1 : 2;
-    const int64_t channels = in.shape[channel], groups = step.integer("groups", 1, channels);
-    require(!last || groups == 1, "channels of groups are last");
+    const int64_t channels = in.shape[channel];
+    groups_ = step.integer("groups", 1, channels);
     filters_ = filter.shape[1];
-    require(channels % groups == 0 && filter.shape[0] == channels && out.shape[channel] == groups * filters_ &&
+    require(channels % groups_ == 0 && filter.shape[0] == channels && out.shape[channel] == groups_ * filters_ &&
                 out.shape[0] == in.shape[0],
             "channels do not split into groups");
     const size_t axes = static_cast<size_t>(rank) - 2;
@@ -355,39 +358,46 @@ class TransposedSums final : public Kernel {
       reached_ *= axis.out;
     }
     const int64_t columns = filters_ * taps_;
-    ProductSizes p{positions_, channels / groups, columns, !last, false, in.shape[0] * groups, groups, {}, {}};
+    ProductSizes p{positions_, channels / groups_, columns, !last, false, in.shape[0] * groups_, groups_, {}, {}};
     require(p.left_matrices * positions_ <= (int64_t{1} << 28) / columns, "the products are very large");
     for (int64_t i = 0; i < p.left_matrices; ++i) {
       p.left.push_back(i);
-      p.right.push_back(i % groups);
+      p.right.push_back(i % groups_);
     }
     planes_ = p.left_matrices * filters_;
-    apart_ = last ? filters_ : 1;
-    Step product = step;
-    product.inputs = {step.inputs[0], step.inputs[1]};
-    product.integers["late"] = {0};
-    product.integers["input_zero_point"] = {points(step, 4, 1, in.type)[0]};
-    // A filter's zero point stands for all of its taps.
-    const std::vector<int64_t> own = points(step, 6, filters_, filter.type);
-    std::vector<int64_t> spread;
-    for (int64_t n = 0; n < columns; ++n) spread.push_back(own[own.size() == 1 ? 0 : static_cast<size_t>(n / taps_)]);
-    product.arrays["weight_zero_points"] = {Type::s64, {columns}, spread.data(), columns};
-    products_ = make_computed_products(product, cores, p);
+    apart_ = last ? groups_ * filters_ : 1;
+    narrow_ = out.type == Type::s16;
+    if (last && groups_ > 1) group_bytes_ = channels / groups_ * type_bytes(in.type);
+    make_products(step, cores, p);
   }
 
-  int64_t scratch_bytes(int threads) const override { return product_bytes() + products_->scratch_bytes(threads); }
-  bool packs(size_t input) const override { return input > 1 || products_->packs(input); }
+  int64_t scratch_bytes(int threads) const override {
+    return product_bytes() + image_bytes() + products_->scratch_bytes(threads);
+  }
+  bool packs(size_t input) const override {
+    return late_ && is_point(input) ? false : input > 1 || products_->packs(input);
+  }
   std::string note() const override { return products_->note() + ", added where taps reach"; }
 
   void run(const Run& run) const override {
-    uint8_t* inputs[] = {run.inputs[0], run.inputs[1]};
-    uint8_t* products = run.scratch;
-    products_->run({inputs, &products, run.scratch + product_bytes(), run.pool});
+    std::array<uint8_t*, kPoints[1] + 1> inputs{run.inputs[0], run.inputs[1]};
+    for (const size_t i : kPoints) inputs[i] = run.inputs[i];
+    uint8_t *products = run.scratch, *images = products + product_bytes();
+    if (group_bytes_ != 0) {
+      gather(run, images);
+      inputs[0] = images;
+    }
+    products_->run({inputs.data(), &products, images + image_bytes(), run.pool});
     run.pool.parallel(planes_, [&](int64_t plane, int) {
-      const auto* from = reinterpret_cast<const int32_t*>(products) + plane / filters_ * positions_ * filters_ * taps_ +
-                         plane % filters_ * taps_;
-      auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
-      add_taps(from, out + (apart_ == 1 ? plane * reached_ : plane / filters_ * reached_ * apart_ + plane % filters_));
+      const int64_t matrix = plane / filters_, filter = plane % filters_;
+      const auto* from = reinterpret_cast<const int32_t*>(products) + (matrix * positions_ * filters_ + filter) * taps_;
+      const int64_t place =
+          apart_ == 1 ? plane * reached_ : matrix / groups_ * reached_ * apart_ + matrix % groups_ * filters_ + filter;
+      if (narrow_) {
+        add_taps(from, reinterpret_cast<int16_t*>(run.outputs[0]) + place);
+      } else {
+        add_taps(from, reinterpret_cast<int32_t*>(run.outputs[0]) + place);
+      }
     });
   }
 
@@ -402,20 +412,66 @@ class TransposedSums final : public Kernel {
     }
   };
 
-  // One zero point, or one of each of `count`, whose differences fit 16 bits.
-  static std::vector<int64_t> points(const Step& step, size_t operand, int64_t count, Type type) {
-    const std::vector<int64_t> found = step.input(operand).integers();
-    require(found.size() == 1 || static_cast<int64_t>(found.size()) == count, "one zero point is needed");
-    for (const int64_t point : found) {
-      require(point >= -32512 && point <= 32512, "differences leave 16 bits");
+  // Operands that are the zero points of the image and of the filters.
+  static constexpr size_t kPoints[] = {ProductOperands::kRowPoint, ProductOperands::kColumnPoints};
+
+  static bool is_point(size_t input) { return input == kPoints[0] || input == kPoints[1]; }
+
+  // Products of bytes whose differences fit 16 bits, or of numbers of up to 16 bits with differences modulo 2^16.
+  void make_products(const Step& step, const CoreSet& cores, const ProductSizes& p) {
+    Step product = step;
+    Operand sums = step.output();
+    sums.type = Type::s32;
+    sums.shape = {p.matrices(), p.rows, p.columns};
+    sums.elements = p.matrices() * p.rows * p.columns;
+    sums.row_stride = sums.row_bytes();
+    product.outputs = {&sums};
+    product.rules = {{"accumulate", "s32_wrap"}};
+    product.inputs = {step.inputs[0], step.inputs[1], nullptr, nullptr, nullptr, nullptr, nullptr};
+    for (const size_t i : kPoints) product.inputs[i] = &step.input(i);
+    const Operand &image = step.input(kPoints[0]), &filters = step.input(kPoints[1]);
+    late_ = image.constant == nullptr || filters.constant == nullptr;
+    product.integers["late"] = {late_};
+    require(image.elements == 1 && (filters.elements == 1 || (filters.elements == filters_ && !late_)),
+            "one zero point is needed");
+    bool near = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
+    std::vector<int64_t> spread;
+    if (!late_) {
+      const auto is_near = [](int64_t point) { return point >= -32512 && point <= 32512; };
+      const int64_t point = image.integers()[0];
+      const std::vector<int64_t> own = filters.integers();
+      near = near && is_near(point) && std::all_of(own.begin(), own.end(), is_near);
+      product.integers["input_zero_point"] = {point};
+      // A filter's zero point stands for all of its taps.
+      for (int64_t n = 0; n < p.columns; ++n)
+        spread.push_back(own[own.size() == 1 ? 0 : static_cast<size_t>(n / taps_)]);
+      product.arrays["weight_zero_points"] = {Type::s64, {p.columns}, spread.data(), p.columns};
     }
-    require(is_8bit(type), "no native kernel for these types");
-    return found;
+    if (near) {
+      products_ = make_computed_products(product, cores, p);
+    } else {
+      product.rules["center"] = "s16_wrap";
+      products_ = make_exact_products(product, cores, p);
+    }
+  }
+
+  int64_t image_bytes() const { return round_up(planes_ / filters_ * positions_ * group_bytes_, 64); }
+
+  // The channels of every image's groups apart from those of the others.
+  void gather(const Run& run, uint8_t* to) const {
+    run.pool.parallel(planes_ / filters_, [&](int64_t matrix, int) {
+      const uint8_t* from = run.inputs[0] + (matrix / groups_ * positions_ * groups_ + matrix % groups_) * group_bytes_;
+      uint8_t* target = to + matrix * positions_ * group_bytes_;
+      for (int64_t i = 0; i < positions_; ++i) {
+        std::memcpy(target + i * group_bytes_, from + i * groups_ * group_bytes_, static_cast<size_t>(group_bytes_));
+      }
+    });
   }
 
   int64_t product_bytes() const { return round_up(planes_ * positions_ * taps_ * 4, 64); }
 
-  void add_taps(const int32_t* from, int32_t* out) const {
+  template <class T>
+  void add_taps(const int32_t* from, T* out) const {
     for (int64_t i = 0; i < reached_; ++i) out[i * apart_] = 0;
     const Axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
     const int64_t step = filters_ * taps_;
@@ -425,14 +481,14 @@ class TransposedSums final : public Kernel {
         for (int64_t t = 0; t < d.taps * h.taps; ++t) {
           const int64_t to_z = d.place(z, t / h.taps), to_y = h.place(y, t % h.taps);
           if (to_z < 0 || to_y < 0) continue;
-          int32_t* target = out + (to_z * h.out + to_y) * w.out * apart_;
+          T* target = out + (to_z * h.out + to_y) * w.out * apart_;
           for (int64_t k = 0; k < w.taps; ++k) {
             const int32_t* products = line + t * w.taps + k;
             for (int64_t x = 0; x < w.size; ++x) {
               const int64_t at = w.place(x, k), to = at * apart_;
               if (at < 0) continue;
               target[to] =
-                  static_cast<int32_t>(static_cast<uint32_t>(target[to]) + static_cast<uint32_t>(products[x * step]));
+                  static_cast<T>(static_cast<uint32_t>(target[to]) + static_cast<uint32_t>(products[x * step]));
             }
           }
         }
@@ -441,8 +497,10 @@ class TransposedSums final : public Kernel {
   }
 
   std::array<Axis, 3> axes_;
-  int64_t filters_ = 0, taps_ = 1, positions_ = 1, reached_ = 1, planes_ = 0;
-  int64_t apart_ = 1;  // numbers of the output from one position to the next
+  int64_t filters_ = 0, groups_ = 1, taps_ = 1, positions_ = 1, reached_ = 1, planes_ = 0;
+  int64_t apart_ = 1;        // numbers of the output from one position to the next
+  int64_t group_bytes_ = 0;  // of a group's channels at a position, where they lie between those of others
+  bool narrow_ = false, late_ = false;
   std::unique_ptr<Kernel> products_;
 };
 

@@ -75,11 +75,12 @@ struct ExactWindows {
 
 class ExactProducts final : public Kernel {
  public:
-  ExactProducts(const Step& step, const CoreSet& cores)
-      : convolves_(step.name == "conv"),
+  // A convolution where `products` is null.
+  ExactProducts(const Step& step, const CoreSet& cores, const ProductSizes* products)
+      : convolves_(products == nullptr),
         last_(convolves_ && step.integer("channels_last", 0, 1) != 0),
         windows_(convolves_ ? windows_of(step) : std::make_unique<ExactWindows>()),
-        p_(convolves_ ? products_of(step) : read_products(step)),
+        p_(convolves_ ? products_of(step) : *products),
         product_(cores.wide_matmul(), p_.depth, p_.columns, 1.0, true),
         left_(step.input(0).type),
         right_(step.input(1).type),
@@ -227,11 +228,16 @@ class ExactProducts final : public Kernel {
 
 }  // namespace
 
+std::unique_ptr<Kernel> make_exact_products(const Step& step, const CoreSet& cores, const ProductSizes& products) {
+  return std::make_unique<ExactProducts>(step, cores, &products);
+}
+
 std::unique_ptr<Kernel> make_exact_products(const Step& step, const CoreSet& cores) {
   require(step.rules.count("accumulate") != 0 && step.rules.size() == 1 + step.rules.count("center") &&
               step.texts.count("form") == 0 && step.then == nullptr && step.integers.count("pairs_by_tap") == 0,
           "no native kernel for these types");
-  return std::make_unique<ExactProducts>(step, cores);
+  if (step.name == "conv") return std::make_unique<ExactProducts>(step, cores, nullptr);
+  return make_exact_products(step, cores, read_products(step));
 }
 
 std::unique_ptr<Kernel> make_or_exact(const Step& step, const CoreSet& cores, Factory factory) {
