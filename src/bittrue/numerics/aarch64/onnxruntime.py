@@ -166,7 +166,9 @@ def _by_source(rows: Iterable[Row]) -> Iterator[Row]:
 
 def _in_blocks(row: Row) -> bool:
     """Whether a row is about kernels for weights in blocks and rows of integers."""
-    return "block_product" in row.rules or (row.operator == "matmul" and any(c[1:2] == ("bits",) for c in row.when))
+    return "block_product" in row.rules or (
+        row.operator == "matmul" and any({"bits", "partly_written"}.intersection(c[1:2]) for c in row.when)
+    )
 
 
 def _replaced(row: Row) -> bool:
