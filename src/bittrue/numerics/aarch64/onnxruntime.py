@@ -299,7 +299,7 @@ _OF_HALVES = (
     ),
 )
 
-# Images lie in planes: there are no blocks of channels.
+# Images lie in planes: there are no blocks of channels. s8 is fused without being asked for.
 _OF_BLOCKS = ("cast_halves", "fuse_reals", "mark_planes")
 
 
@@ -308,7 +308,7 @@ def _rewrites(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name == "fuse_reals":
             yield "join_scaled_sums"
-        yield f"{name}:0" if name in _OF_BLOCKS else name
+        yield f"{name}:0" if name in _OF_BLOCKS else "fuse_quantized:s8" if name == "fuse_quantized" else name
 
 
 ONNXRUNTIME_AARCH64 = replace(

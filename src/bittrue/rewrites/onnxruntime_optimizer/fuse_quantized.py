@@ -55,7 +55,8 @@ def rewrite(graph: Graph, shapes: Shapes, pairs: str = "") -> tuple[Graph, tuple
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
         pairs: ``"u8"`` where the runtime was not told that it may use s8 (``session.qdqisint8allowed`` is 0): pairs of
-            s8 become pairs of u8 as far as they can, and products of s8 with weights stay real.
+            s8 become pairs of u8 as far as they can, and products of s8 with weights stay real; ``"s8"`` where it need
+            not be told.
     """
     editor = Editor(graph, shapes)
     if not fuse_groups(editor, shapes, pairs):
@@ -182,7 +183,7 @@ def _notes(editor: Editor, pairs: str) -> tuple[str, ...]:
     parts = [f"{count} {source} ({reason})" for (source, reason), count in counts.most_common()]
     notes = [f"stays float: {', '.join(parts)}"] if parts else []
     signed = [n for n in editor.nodes() if n.source in OF_U8 and editor.type(n.inputs[0]) == "s8"]
-    if signed and pairs != "u8":
+    if signed and not pairs:
         notes.append(
             f"{len(signed)} Conv and MatMul of s8 become integer operators, as session.qdqisint8allowed=1 asks for; a "
             "session with default options may give other bits, those of the numerics that ends in -defaults"
