@@ -66,7 +66,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return lambda q: entries[q - minimum]
 
     body, tail = read(step.arrays["entries"]), read(step.arrays.get("entries_tail", step.arrays["entries"]))
-    return [in_lanes(body, tail, step.parameters.get("body", inputs[0].size), inputs, dtype)]
+    split = step["body"] if "body" in step.parameters else inputs[0].size
+    return [in_lanes(body, tail, split, inputs, dtype)]
 
 
 OPERATOR = with_rounded_table(
