@@ -13,6 +13,7 @@ struct RowScale {
   int32_t zero_point = 0;
   float inverse = 0;
   bool zero = true;  // nothing but zeros: every integer is the zero point
+  float moved = 0;   // what an offset of the weights adds to every sum
 };
 
 struct RowRange {
@@ -53,6 +54,11 @@ inline RowScale binary32_range_over_127(const RowRange& range) {
   const float largest = std::max(-range.low, range.high);
   if (largest == 0) return {};
   return {largest / 127.0f, 0, 127.0f / largest, false};
+}
+
+inline RowScale binary64_range_over_127(const RowRange& range) {
+  const double real = std::max(-range.low, range.high), largest = real == 0 ? 127.0 : real;
+  return {static_cast<float>(largest / 127.0), 0, static_cast<float>(127.0 / largest), real == 0};
 }
 
 inline RowScale binary32_range_over_255(const RowRange& range) {
@@ -101,6 +107,14 @@ inline void symmetric_by_eights(const float* x, int64_t count, const RowScale& r
     const float steps = std::round(x[i] * row.inverse);
     // NaN and what does not fit 32 bits become the smallest number.
     out[i] = std::abs(steps) < 2147483648.0f ? std::min(127.0f, std::max(-127.0f, steps)) : -127.0f;
+  }
+}
+
+// Ties go away from zero; what does not fit 32 bits becomes 0.
+inline void symmetric_away(const float* x, int64_t count, const RowScale& row, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float steps = std::round(x[i] * row.inverse);
+    out[i] = std::abs(steps) < 2147483648.0f ? steps : 0.0f;
   }
 }
 

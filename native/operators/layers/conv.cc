@@ -21,6 +21,8 @@
 #include "operators/layers/real_convolution.h"
 #include "operators/layers/real_layer.h"
 #include "operators/layers/single_rows.h"
+#include "operators/layers/tiled_layer.h"
+#include "operators/layers/tiled_product.h"
 #include "operators/layers/whole_layer.h"
 
 namespace bittrue {
@@ -502,6 +504,9 @@ std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
     if (layout == "OSI") return make_image_convolution(step, cores);
     if (layout == "ISO") return make_depthwise_convolution(step, cores);
   }
+  const bool cubes = arithmetic == "ordered" && step.input(0).rank() == 5;
+  if (cubes && step.rule("sum_of_products") == "binary32_fused_from_bias") return make_tiled_convolution(step, cores);
+  if (TiledProduct::suits(step)) return make_tiled_convolution(step, cores);
   if (arithmetic == "ordered") return make_ordered_convolution(step, cores);
   if (needs_late_layer(step)) return make_late_layer(step, cores, make_conv);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);

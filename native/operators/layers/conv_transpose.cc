@@ -12,6 +12,8 @@
 #include "operators/layers/integer_finish.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/real_transposed.h"
+#include "operators/layers/tiled_layer.h"
+#include "operators/layers/tiled_product.h"
 #include "operators/layers/transposed.h"
 #include "operators/layers/weights.h"
 #include "operators/layers/whole_layer.h"
@@ -516,6 +518,7 @@ static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreS
   if (arithmetic == "integers") return std::make_unique<TransposedSums>(step, cores);
   const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
   if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");
+  if (TiledProduct::suits(step)) return make_tiled_transposed(step, cores);
   if (ordered) return make_ordered_transposed(step, cores);
   const Transposed geometry = read_transposed(step);
   if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {

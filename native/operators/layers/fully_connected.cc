@@ -3,6 +3,8 @@
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/real_layer.h"
+#include "operators/layers/tiled_layer.h"
+#include "operators/layers/tiled_product.h"
 #include "operators/layers/whole_layer.h"
 
 namespace bittrue {
@@ -10,6 +12,7 @@ namespace {
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
   if (step.texts.count("arithmetic") != 0 && step.text("arithmetic") == "whole") return make_whole_layer(step, cores);
+  if (TiledProduct::suits(step)) return make_tiled_fully_connected(step, cores);
   if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step, 0, 2, true)) return make_general_fully_connected(step, cores);
   const Operand& weights = step.input(1);

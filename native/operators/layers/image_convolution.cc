@@ -7,6 +7,8 @@
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/matmul_convolution.h"
 #include "operators/layers/real_layer.h"
+#include "operators/layers/tiled_layer.h"
+#include "operators/layers/tiled_product.h"
 
 namespace bittrue {
 namespace {
@@ -68,6 +70,7 @@ GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, c
 
 std::unique_ptr<Kernel> make_image_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
+  if (TiledProduct::suits(step)) return make_tiled_convolution(step, cores);
   if (is_real_layer(step)) return make_real_conv2d(step, cores);
   const Window window = read_full_window(step, true);
   const Operand& filter = step.input(1);

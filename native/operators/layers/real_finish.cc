@@ -1,6 +1,8 @@
 #include "operators/layers/real_finish.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "core/share.h"
@@ -31,9 +33,11 @@ RowQuantizer::RowQuantizer(const Step& step, int64_t rows, size_t source) : rows
   const std::string& mode = step.text("quantize");
   symmetric_ = mode == "symmetric";
   require(symmetric_ || mode == "asymmetric", "rows are quantized symmetrically or not");
-  require(step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric") ==
-              (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
+  const std::string& rule = step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric");
+  away_ = symmetric_ && rule == "binary64_range_over_127_away";
+  require(away_ || rule == (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
           "no native rule for rows");
+  if (step.rules.count("weights_offset") != 0) offset_ = 7;
   require(rows > 0 && step.input(source).elements % rows == 0, "rows do not fill the input");
   size_ = step.input(source).elements / rows;
 }
@@ -68,6 +72,7 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
       if (!range.finite) finite = false;
       scales[r] = scale_of(range);
       convert(input + r * size_, size_, scales[r], out + r * size_);
+      add_up(out + r * size_, scales[r]);
     });
     if (!finite) throw Undefined{};
     return out;
@@ -84,18 +89,22 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
     run.pool.parallel(parts, threads, [&](int64_t part, int) {
       convert(x + begin(part), begin(part + 1) - begin(part), scales[r], out + r * size_ + begin(part));
     });
+    add_up(out + r * size_, scales[r]);
   }
   return out;
 }
 
 rules::RowScale RowQuantizer::scale_of(const rules::RowRange& range) const {
   if (!range.finite) return {};
+  if (away_) return rules::binary64_range_over_127(range);
   return symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
 }
 
 void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const {
   if (row.zero) {
     std::fill_n(out, count, 0.0f);
+  } else if (away_) {
+    rules::symmetric_away(x, count, row, out);
   } else if (symmetric_) {
     rules::symmetric_by_eights(x, count, row, out);
   } else {
@@ -103,18 +112,33 @@ void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale&
   }
 }
 
+void RowQuantizer::add_up(const float* row, rules::RowScale& scale) const {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < size_ && offset_ != 0; ++i) sum += static_cast<int64_t>(row[i]);
+  scale.moved = offset_ * static_cast<float>(sum);
+}
+
 RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     : hybrid_(hybrid),
       has_bias_(step.has_input(2)),
+      channels_(channels),
       low_(static_cast<float>(step.real("low"))),
       high_(static_cast<float>(step.real("high"))) {
   const std::string& range = step.rule("plain_range");
-  open_ = range == "open_limits";
-  require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");
+  if (range == "open_limits") {
+    range_ = Range::open;
+  } else if (range == "upper_for_nan") {
+    range_ = Range::capped_first;
+  } else if (range == "lower_for_nan_by_fours") {
+    range_ = Range::raised_by_fours;
+  } else {
+    require(range == "type_limits" || range == "unlimited", "no native rule for the range");
+  }
   if (!hybrid) {
     const std::string& sums = step.rule("sum_of_products");
     const bool columns = sums == "binary32_fused_from_bias_by_columns" || sums == "binary32_fused_by_columns_in_chains";
     fused_ = columns || sums == "binary32_fused_from_bias" || sums == "binary32_fused_in_chains";
+    inside_ = sums == "binary32_from_bias_inside" || sums == "binary32_fused_from_bias_inside";
     joined_ = sums == "binary32_fused_in_order";
     if (columns) {
       const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);
@@ -131,45 +155,72 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
   if (!hybrid) return;
   const bool per_axis = step.text("quantize") == "asymmetric" && step.rules.count("scale_back_per_axis") != 0;
   const std::string& rule = step.rule(per_axis ? "scale_back_per_axis" : "scale_back");
-  one_by_one_ = rule == "binary32_one_by_one";
-  require(one_by_one_ || rule == "binary32_product_of_scales", "no native rule for the scales");
+  if (rule == "binary32_one_by_one") {
+    back_ = Back::one_by_one;
+  } else if (rule == "binary32_one_by_one_by_fours") {
+    back_ = Back::one_by_one_by_fours;
+  } else if (rule == "binary32_product_then_fused") {
+    back_ = Back::product_joined;
+  } else if (rule == "binary32_rows_first" || rule == "binary32_rows_first_by_fours") {
+    back_ = rule == "binary32_rows_first" ? Back::rows_first : Back::rows_by_fours;
+    const std::string& offset = step.rule("weights_offset");
+    offset_joined_ = offset == "seven_apart_joined";
+    require(offset_joined_ || offset == "seven_apart", "no native rule for what is added to weights");
+    single_ = step.output().elements == channels;
+  } else {
+    require(rule == "binary32_product_of_scales", "no native rule for the scales");
+  }
   const Array& scales = step.array("weight_scales");
   require(scales.count == 1 || scales.count == channels, "one scale, or one per channel");
   for (int64_t i = 0; i < channels; ++i) {
     scales_.push_back(static_cast<float>(scales.real(scales.count == 1 ? 0 : i)));
   }
-  require(add_ || !one_by_one_, "scales one by one, and no sum to add to");
+  require(add_ || back_ == Back::product, "scales one by one, and no sum to add to");
 }
 
 namespace {
 
 // Whether a total is NaN; `total(i)` gives it.
-template <class Total>
-bool store(const Total& total, int64_t count, bool open, float low, float high, float* out) {
+template <class Total, class Limit>
+bool store(const Total& total, int64_t count, const Limit& limit, float* out) {
   uint32_t odd = 0;
-  if (open) {
-    for (int64_t i = 0; i < count; ++i) {
-      const float value = total(i);
-      odd |= value != value;
-      out[i] = rules::cap_then_raise(value, low, high);
-    }
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      const float value = total(i);
-      odd |= value != value;
-      out[i] = rules::clamp(value, low, high);
-    }
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = total(i);
+    odd |= value != value;
+    out[i] = limit(value, i);
   }
   return odd != 0;
 }
 
 }  // namespace
 
+float RealFinish::offset_start(float moved, float scale, float weight, float start) const {
+  const float scaled = -moved * scale;
+  return offset_joined_ ? std::fma(scaled, weight, start) : scaled * weight + start;
+}
+
 bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
                      bool only_bias, float* out) const {
   const float* start = (has_bias_ ? bias : zeros_.data()) + first;
-  const auto keep = [&](const auto& total) { return store(total, count, open_, low_, high_, out); };
-  if (fused_) {
+  const float low = low_, high = high_;
+  const int64_t whole = channels_ / 4 * 4 - first;  // of channels that fill fours
+  const auto keep = [&](const auto& total) {
+    switch (range_) {
+      case Range::open:
+        return store(total, count, [=](float v, int64_t) { return rules::cap_then_raise(v, low, high); }, out);
+      case Range::capped_first:
+        return store(total, count, [=](float v, int64_t) { return std::max(low, std::min(high, v)); }, out);
+      case Range::raised_by_fours:
+        return store(
+            total, count,
+            [=](float v, int64_t i) {
+              return i < whole ? std::min(std::max(low, v), high) : rules::clamp(v, low, high);
+            },
+            out);
+      default: return store(total, count, [=](float v, int64_t) { return rules::clamp(v, low, high); }, out);
+    }
+  };
+  if (from_bias()) {
     if (full_) return keep([=](int64_t i) { return sums[i]; });
     return keep([=](int64_t i) { return sums[i] + 0.0f; });
   }
@@ -177,10 +228,28 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
     if (has_bias_) return keep([=](int64_t i) { return sums[i] + start[i]; });
     return keep([=](int64_t i) { return sums[i]; });
   }
-  if (only_bias) return keep([=](int64_t i) { return start[i]; });
+  const bool moved = back_ == Back::rows_first || back_ == Back::rows_by_fours;
+  if (only_bias && !moved) return keep([=](int64_t i) { return start[i]; });
   const float* scales = scales_.data() + first;
   const float scale = row->scale;
-  if (one_by_one_) return keep([=](int64_t i) { return start[i] + sums[i] * scales[i] * scale; });
+  switch (back_) {
+    case Back::one_by_one: return keep([=](int64_t i) { return start[i] + sums[i] * scales[i] * scale; });
+    case Back::one_by_one_by_fours:
+      return keep([=](int64_t i) {
+        return start[i] + (i < whole ? sums[i] * scales[i] * scale : sums[i] * scale * scales[i]);
+      });
+    case Back::product_joined: return keep([=](int64_t i) { return std::fma(sums[i], scale * scales[i], start[i]); });
+    case Back::rows_first:
+    case Back::rows_by_fours: {
+      const bool joins = back_ == Back::rows_by_fours;
+      const int64_t rounded = !joins ? count : single_ ? 0 : whole;
+      return keep([=, offset = row->moved](int64_t i) {
+        const float begin = offset_start(offset, scale, scales[i], start[i]), scaled = (sums[i] + offset) * scale;
+        return i < rounded ? begin + scaled * scales[i] : std::fma(scaled, scales[i], begin);
+      });
+    }
+    default: break;
+  }
   if (!add_) return keep([=](int64_t i) { return sums[i] * (scale * scales[i]); });
   return keep([=](int64_t i) { return start[i] + sums[i] * (scale * scales[i]); });
 }

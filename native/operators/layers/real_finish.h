@@ -46,7 +46,10 @@ class RowQuantizer {
   rules::RowScale scale_of(const rules::RowRange& range) const;
   void convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const;
 
-  bool active_ = false, symmetric_ = false;
+  void add_up(const float* row, rules::RowScale& scale) const;
+
+  bool active_ = false, symmetric_ = false, away_ = false;
+  float offset_ = 0;  // that kernels add to weights
   int64_t rows_ = 0, size_ = 0;
 };
 
@@ -55,6 +58,8 @@ class RealFinish {
  public:
   RealFinish(const Step& step, int64_t channels, bool hybrid);
   bool has_bias() const { return has_bias_; }
+  // Sums begin with the bias; what lies outside of an image is left out, unless they are `fused`.
+  bool from_bias() const { return fused_ || inside_; }
   // Sums begin with the bias, each product and its sum are rounded once, and what lies outside of an image is zeros.
   bool fused() const { return fused_; }
   // Each product and its sum are rounded once, from +0 on; what lies outside of an image is left out.
@@ -65,7 +70,16 @@ class RealFinish {
            bool only_bias, float* out) const;
 
  private:
-  bool hybrid_, fused_ = false, joined_ = false, full_ = true, one_by_one_ = false, open_, add_, has_bias_;
+  enum class Range : uint8_t { clamped, open, capped_first, raised_by_fours };
+  enum class Back : uint8_t { product, product_joined, one_by_one, one_by_one_by_fours, rows_first, rows_by_fours };
+
+  float offset_start(float moved, float scale, float weight, float start) const;
+
+  bool hybrid_, fused_ = false, inside_ = false, joined_ = false, full_ = true, offset_joined_ = false, single_ = false;
+  bool add_, has_bias_;
+  Range range_ = Range::clamped;
+  Back back_ = Back::product;
+  int64_t channels_;
   float low_, high_;
   std::vector<float> scales_, zeros_;  // one per channel
 };

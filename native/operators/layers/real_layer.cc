@@ -18,6 +18,7 @@ constexpr int64_t kRealRate = 8;     // multiply-adds of one nanosecond, about
 constexpr int64_t kPatchDepth = 16;  // below, windows are gathered into one row
 constexpr int64_t kExact = 1 << 24;  // integers below it are exact in binary32, whatever their order
 constexpr int64_t kLargestTerm = 255 * 128;
+constexpr int64_t kLargestMoved = 127 * 15;  // of weights of 4 bits that an offset is added to
 
 // A piece of the terms whose sum is exact: elements [begin, begin + depth) of segments [first, first + segments).
 struct Piece {
@@ -151,6 +152,7 @@ CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const W
   zeros_.assign(static_cast<size_t>(depth_), 0.0f);
   if (!rows_.active()) return;
   require(step.bounded && step.magnitude < int64_t{1} << 31, "sums may leave 32 bits");
+  require(step.rules.count("weights_offset") == 0 || terms_ * kLargestMoved < kExact, "sums are not exact in binary32");
   if (step.magnitude < kExact) return;
   const int64_t length = patched_ ? terms_ : depth_, most = kExact / kLargestTerm;
   if (length <= most) {
@@ -413,7 +415,16 @@ void CoreConvolution::sum(const Worker& worker, int64_t count, const float* pack
 }
 
 bool is_fused(const Step& step) {
-  return step.rules.count("sum_of_products") != 0 && step.rule("sum_of_products") != "binary32_in_order";
+  if (step.rules.count("sum_of_products") == 0) return false;
+  const std::string& rule = step.rule("sum_of_products");
+  return rule != "binary32_in_order" && rule != "binary32_from_bias_inside";
+}
+
+// Whether sums begin with the bias, and what lies outside of an image is left out.
+bool stays_inside(const Step& step) {
+  const auto rule = step.rules.find("sum_of_products");
+  return rule != step.rules.end() &&
+         (rule->second == "binary32_from_bias_inside" || rule->second == "binary32_fused_from_bias_inside");
 }
 
 bool walks_columns(const Step& step) {
@@ -426,7 +437,7 @@ void require_order(const Step& step, bool columns) {
   if (step.rules.count("sum_of_products") == 0) return;
   const std::string& rule = step.rule("sum_of_products");
   require(rule == "binary32_in_order" || rule == "binary32_fused_in_order" || rule == "binary32_fused_from_bias" ||
-              rule == "binary32_fused_in_chains" || (columns && walks_columns(step)) ||
+              rule == "binary32_fused_in_chains" || (columns && (walks_columns(step) || stays_inside(step))) ||
               (has_eights(step) && step.name == "fully_connected"),
           "no native rule for sums");
 }
@@ -436,7 +447,8 @@ class RealDepthwise final : public Kernel {
  public:
   RealDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
       : taps_(is_fused(step) ? cores.real_taps_fused() : cores.real_taps()),
-        by_columns_(is_fused(step) && walks_columns(step)),
+        fused_(is_fused(step)),
+        by_columns_(fused_ && walks_columns(step)),
         chains_(count_chains(step)),
         window_(window),
         multiplier_(multiplier),
@@ -451,6 +463,8 @@ class RealDepthwise final : public Kernel {
     require(!rows_.active() || weights_.constant(), "hybrid layers need constant weights");
     require(!rows_.active() || (step.bounded && step.magnitude < kExact), "sums are not exact in binary32");
     if (finish_.fused()) zeros_.assign(static_cast<size_t>(window.out_c), 0.0f);
+    // Rounded products begin with +0, so that the bias is a tap of its own.
+    if (finish_.from_bias() && !fused_) ones_.assign(static_cast<size_t>(window.out_c), 1.0f);
   }
 
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
@@ -464,19 +478,27 @@ class RealDepthwise final : public Kernel {
     const float* in = rows_.run(run, reinterpret_cast<const float*>(run.inputs[0]), run.scratch);
     const float* weights = weights_.data(run.inputs[1]);
     const float* bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+    // A bias of -0 is +0 as a tap, which shows where all products are zeros.
+    for (int64_t c = 0; c < w.out_c && !ones_.empty() && bias != nullptr; ++c) {
+      if (bias[c] == 0.0f && std::signbit(bias[c])) throw Undefined{};
+    }
     const int threads = run.pool.threads_for(work / kRealRate);
     std::atomic<bool> odd{false};
     run.pool.parallel(rows, threads, [&](int64_t row, int index) {
       uint8_t* scratch = run.scratch + rows_.bytes() + index * worker_bytes();
       auto** inputs = reinterpret_cast<const float**>(scratch);
-      const float** filters = inputs + w.taps();
-      auto* sums = reinterpret_cast<float*>(scratch + round_up(w.taps() * 16, 64));
+      const float** filters = inputs + w.taps() + 1;
+      auto* sums = reinterpret_cast<float*>(scratch + round_up((w.taps() + 1) * 16, 64));
       float* repeated = sums + chains_ * round_up(w.out_c, 16);
       const int64_t image = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
       const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + image : nullptr;
       for (int64_t column = 0; column < w.out_w; ++column) {
         run.check(index);
         int64_t count = 0;
+        if (!ones_.empty() && bias != nullptr) {
+          inputs[0] = bias, filters[0] = ones_.data();
+          count = 1;
+        }
         for (int64_t t = 0; t < w.taps(); ++t) {
           const int64_t at = chains_ == 1 ? count : t % 2 * even_taps() + t / 2;
           const int64_t i = by_columns_ ? t % w.filter_h : t / w.filter_w;
@@ -497,7 +519,7 @@ class RealDepthwise final : public Kernel {
           filters[at] = weights + (i * w.filter_w + j) * w.out_c;
           ++count;
         }
-        if (finish_.fused() && bias != nullptr) {
+        if (finish_.from_bias() && fused_ && bias != nullptr) {
           std::copy_n(bias, w.out_c, sums);
         } else {
           std::fill_n(sums, w.out_c, 0.0f);
@@ -522,19 +544,20 @@ class RealDepthwise final : public Kernel {
   }
   int64_t even_taps() const { return (window_.taps() + 1) / 2; }
   int64_t worker_bytes() const {
-    const int64_t repeated = multiplier_ > 1 ? window_.taps() * window_.out_c : 0;
-    return round_up(window_.taps() * 16, 64) + chains_ * round_up(window_.out_c, 16) * 4 + round_up(repeated * 4, 64);
+    const int64_t repeated = multiplier_ > 1 ? (window_.taps() + 1) * window_.out_c : 0;
+    return round_up((window_.taps() + 1) * 16, 64) + chains_ * round_up(window_.out_c, 16) * 4 +
+           round_up(repeated * 4, 64);
   }
 
   RealTaps taps_;
-  bool by_columns_;
+  bool fused_, by_columns_;
   int64_t chains_;
   Window window_;
   int64_t multiplier_;
   RealWeights weights_;
   RowQuantizer rows_;
   RealFinish finish_;
-  std::vector<float> zeros_;
+  std::vector<float> zeros_, ones_;
 };
 
 // Products of bytes and sums of weights are exact here; some runtime's are not for a few weights.
@@ -565,7 +588,8 @@ void require_exact_integers(const Step& step, int64_t channels, int64_t terms) {
 }  // namespace
 
 bool is_real_layer(const Step& step) {
-  return step.rules.count("sum_of_products") != 0 || step.rules.count("quantize_asymmetric") != 0;
+  return step.rules.count("sum_of_products") != 0 || step.rules.count("quantize_asymmetric") != 0 ||
+         step.rules.count("quantize_symmetric") != 0;
 }
 
 std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores) {
@@ -592,7 +616,7 @@ std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreS
           "the filter's shape differs");
   require_order(step, true);
   const bool columns = is_fused(step) && walks_columns(step);
-  if (window.in_c == 1 && !columns) {
+  if (window.in_c == 1 && !columns && !stays_inside(step)) {
     return std::make_unique<CoreConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
   }
   return std::make_unique<RealDepthwise>(step, cores, window, window.out_c / window.in_c);
