@@ -238,7 +238,7 @@ RULES: dict[str, RealFunctionRule] = {
     "binary32_rational_lanes_4": RealFunctionRule(
         _rational_lanes_4(fused=False),
         _FOURS + "every operation rounded",
-        "docs/facts/litert.md 2.8, run: 637 million numbers in vectors, 570 000 in tensors of every length from 1 to 70",
+        "docs/facts/litert.md 2.8, run: 637 million numbers in vectors, 570 000 in tensors of 1 to 70",
     ),
     "binary32_fused_rational_lanes_4": RealFunctionRule(
         _rational_lanes_4(fused=True),
@@ -335,7 +335,7 @@ RULES: dict[str, RealFunctionRule] = {
             "sin": flushed_half_functions.sin,
             "tanh": flushed_half_functions.tanh,
         },
-        "the functions of arithmetic/flushed_half_functions: short polynomials of operations rounded to 16 bits, subnormal "
+        "the functions of arithmetic/flushed_half_functions: polynomials of operations rounded to binary16, subnormal "
         "numbers count as zeros",
         "docs/facts/xnnpack.md 3.22, verified by running",
     ),

@@ -13,15 +13,7 @@ from ..table import Numerics, reached
 from . import convolution, elementwise, layers, reduction, refused, unary
 from .versions import VERSIONS
 
-_OWN = (
-    STORED
-    + convolution.ROWS
-    + layers.ROWS
-    + elementwise.ROWS
-    + reduction.ROWS
-    + unary.ROWS
-    + refused.ROWS
-)
+_OWN = STORED + convolution.ROWS + layers.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + refused.ROWS
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",
