@@ -290,8 +290,8 @@ def _sine(x: F64, low: F64) -> F64:
     """sin(x + low) for |x| up to 0.86."""
     square = x * x
     total: F64 = np.full_like(x, _SINE[0])
-    for c in _SINE[1:]:
-        total = fma(square, total, c)
+    for coefficient in _SINE[1:]:
+        total = fma(square, total, coefficient)
     series = x + fma(square, fma(total, x, -(low * 0.5)), low)
     low = np.where(x <= 0, -low, low)
     rest, sine, sine_low, cosine, cosine_low = _near(np.abs(x))

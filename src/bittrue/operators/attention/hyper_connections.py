@@ -84,7 +84,7 @@ def _sum(step: Step, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Of products, over the second axis."""
     shape = np.broadcast_shapes(left.shape, right.shape)
     total, rule = np.zeros((shape[0], *shape[2:]), np.float32), multiply_add.RULES[step.rules["multiply_add"]]
-    apart = step.parameters.get("apart", 0)
+    apart = int(step["apart"]) if "apart" in step.parameters else 0
     for place in range(shape[1]):
         one = multiply_add.RULES["rounded_twice"] if place < apart else rule
         total = one.apply(left[:, place], right[:, place], total)

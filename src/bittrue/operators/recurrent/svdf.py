@@ -140,7 +140,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         each = np.empty(memory.shape[:2], np.float32)
         for f in range(len(time)):
-            each[:, f] = product(time[f : f + 1], memory[:, f])[:, 0]
+            each[:, f] = product(time[f : f + 1], memory[:, f], 0.0)[:, 0]
         y = dots.sums(_by_unit(each, step["rank"]), product)
         if bias is not None:
             y = y + bias

@@ -50,7 +50,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows, rule = x.reshape(-1, length), multiply_add.RULES[step.rules["multiply_add"]]
     with np.errstate(all="ignore"):
         sums: np.ndarray = np.zeros((len(rows), 1), np.float32)
-        apart = step.parameters.get("apart", 0)
+        apart = int(step["apart"]) if "apart" in step.parameters else 0
         for column in range(length):
             one = rows[:, column : column + 1]
             adding = multiply_add.RULES["rounded_twice"] if column < apart else rule
