@@ -19,6 +19,12 @@ inline float cap_then_raise(float value, float low, float high) {
   return low < -3.4028235e38f || capped > low ? capped : low;
 }
 
+// The bound where neither is larger, also where that is -infinity.
+inline float cap_then_raise_all(float value, float low, float high) {
+  const float capped = value > high ? high : value;
+  return capped > low ? capped : low;
+}
+
 // The NaNs that x86 gives: the first NaN operand, made quiet; else the default one.
 inline float with_first_nan(float result, float first, float second) {
   if (result == result) return result;

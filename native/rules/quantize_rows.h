@@ -71,6 +71,15 @@ inline RowScale binary32_range_over_255(const RowRange& range) {
   return {scale, static_cast<int32_t>(point), scale == 0 ? 0.0f : 1.0f / scale, false};
 }
 
+// Every operation in binary32, by way of steps per number, of which there must be some.
+inline RowScale binary32_range_even(const RowRange& range) {
+  if (range.low == range.high) return {};
+  const float steps = 255.0f / (range.high - range.low), from_low = range.low * steps, from_high = range.high * steps;
+  const bool upper = (-128.0f + from_low) + (127.0f + from_high) > 0;
+  const float point = upper ? -128.0f - from_low : 127.0f - from_high;
+  return {1.0f / steps, static_cast<int32_t>(std::nearbyint(std::min(127.0f, std::max(-128.0f, point)))), steps, false};
+}
+
 // trunc(f32(product + 0.5)), -0.5 below zero; beyond 32 bits the largest number above, the smallest one below.
 inline int32_t half_added(float product) {
   const float moved = product + (product < 0 ? -0.5f : 0.5f);
@@ -111,10 +120,49 @@ inline void symmetric_by_eights(const float* x, int64_t count, const RowScale& r
 }
 
 // Ties go away from zero; what does not fit 32 bits becomes 0.
-inline void symmetric_away(const float* x, int64_t count, const RowScale& row, float* out) {
+inline void symmetric_by_wide_quotients(const float* x, int64_t count, const RowScale& row, float* out) {
   for (int64_t i = 0; i < count; ++i) {
     const float steps = std::round(x[i] * row.inverse);
     out[i] = std::abs(steps) < 2147483648.0f ? steps : 0.0f;
+  }
+}
+
+// Ties to even.
+inline void asymmetric_even(const float* x, int64_t count, const RowScale& row, float* out) {
+  constexpr float kToInteger = 12582912.0f;  // leaves the nearest integer
+  const auto point = static_cast<float>(row.zero_point);
+  for (int64_t i = 0; i < count; ++i) {
+    const float steps = std::min(32767.0f, std::max(-32768.0f, x[i] * row.inverse));
+    const float rounded = (steps + kToInteger) - kToInteger;
+    out[i] = std::min(127.0f, std::max(-128.0f, rounded + point)) - point;
+  }
+}
+
+// Rounded exactly, ties away from zero; what does not fit 32 bits is limited, and NaN becomes 0.
+inline int32_t rounded_away(float x) {
+  const float steps = std::round(x);
+  if (steps >= 2147483648.0f) return INT32_MAX;
+  if (steps < -2147483648.0f) return INT32_MIN;
+  return steps != steps ? 0 : static_cast<int32_t>(steps);
+}
+
+inline void symmetric_away(const float* x, int64_t count, const RowScale& row, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = static_cast<float>(std::min(127, std::max(-127, rounded_away(x[i] * row.inverse))));
+  }
+}
+
+// In blocks of eight the zero point is added modulo 2^32, behind them to the rounded number.
+inline void asymmetric_away(const float* x, int64_t count, const RowScale& row, float* out) {
+  const int64_t blocks = count - count % 8;
+  const auto point = static_cast<float>(row.zero_point);
+  for (int64_t i = 0; i < count; ++i) {
+    const float steps = x[i] * row.inverse;
+    const int32_t moved =
+        i < blocks
+            ? static_cast<int32_t>(static_cast<uint32_t>(rounded_away(steps)) + static_cast<uint32_t>(row.zero_point))
+            : rounded_away(std::round(steps) + point);
+    out[i] = static_cast<float>(std::min(127, std::max(-128, moved)) - row.zero_point);
   }
 }
 

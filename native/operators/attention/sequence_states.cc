@@ -127,7 +127,9 @@ class LinearAttention final : public Kernel {
     require(!fused_ || (size_ % kLanes == 0 && size_ <= kMostFused && value_size_ % kLanes == 0), "states are large");
     // These are matrices that rows are multiplied by.
     large_ = !fused_ && size_ * value_size_ >= 4096;
-    require(!large_ || step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    const auto product = step.rules.find("real_product");
+    require(product == step.rules.end() ? !large_ : product->second == "binary32_fused_blocks",
+            "no native rule for this slot");
     require(batch_ <= 1 << 20 && length_ <= 1 << 20, "the operands are very large");
     readers_ = heads_ / value_heads_;
     require(readers_ > 0 ? heads_ % value_heads_ == 0 : value_heads_ % heads_ == 0, "heads do not fit together");

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "arithmetic/narrow_float.h"
 #include "operators/core/any_type.h"
 #include "operators/core/integer_pairs.h"
 #include "rules/plain_range.h"
@@ -28,8 +29,10 @@ class PairKernel final : public CheckedBlockKernel {
       low_ = step.real("low"), high_ = step.real("high");
       limited_ = !(low_ == -kEnd && high_ == kEnd);
       const auto range = step.rules.find("plain_range");
-      by_signs_ = loop.number == PairLoop::f32 && low_ == 0 && range != step.rules.end() &&
-                  range->second == "unlimited_by_signs";
+      const bool by_signs = range != step.rules.end() && range->second == "unlimited_by_signs";
+      require(by_signs || range == step.rules.end() || range->second == "unlimited" || range->second == "type_limits",
+              "no native rule for the range");
+      by_signs_ = loop.number == PairLoop::f32 && low_ == 0 && by_signs;
     } else {
       constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
       if (step.input(0).type == Type::u64) {
@@ -92,6 +95,28 @@ class PairKernel final : public CheckedBlockKernel {
   int64_t least_ = 0, most_ = 0;
 };
 
+// binary16: what binary32 makes of two numbers has bits enough that a second rounding changes nothing. NaN is the
+// reference's.
+std::unique_ptr<Kernel> make_half_pairs(const Step& step, PairLoop::Operation operation) {
+  const std::string& range = step.rule("plain_range");
+  const bool open = range == "open_limits", by_signs = range == "unlimited_by_signs";
+  require(open || by_signs || range == "type_limits" || range == "unlimited", "no native rule for the range");
+  const auto low = static_cast<float>(step.real("low")), high = static_cast<float>(step.real("high"));
+  return make_checked_zip<uint16_t, uint16_t>(step, [=](uint16_t first, uint16_t second, bool* defined) {
+    using arithmetic::float_to_half, arithmetic::half_to_float;
+    const float a = half_to_float(first), b = half_to_float(second);
+    const float wide = operation == PairLoop::sum          ? a + b
+                       : operation == PairLoop::difference ? a - b
+                       : operation == PairLoop::product    ? a * b
+                                                           : a / b;
+    *defined &= wide == wide;
+    const float x = half_to_float(float_to_half(wide));
+    if (open) return float_to_half(rules::cap_then_raise(x, low, high));
+    const float limited = rules::clamp(x, low, high);
+    return float_to_half(by_signs && low == 0 ? limited + 0.0f : limited);
+  });
+}
+
 // Types that cores do not add and multiply, modulo their range.
 std::unique_ptr<Kernel> make_wrapping_pairs(const Step& step, PairLoop::Operation operation) {
   rules::Ends ends{};
@@ -127,6 +152,7 @@ std::unique_ptr<Kernel> make_pair_loop(const Step& step, const CoreSet& cores, P
       if (operation > PairLoop::product) return nullptr;
       [[fallthrough]];
     case Type::s64: loop.number = PairLoop::s64; break;
+    case Type::f16: return computes ? make_half_pairs(step, operation) : nullptr;
     case Type::f32: loop.number = PairLoop::f32; break;
     case Type::f64: loop.number = PairLoop::f64; break;
     default: return nullptr;

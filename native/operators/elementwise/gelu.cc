@@ -15,9 +15,10 @@ namespace {
 
 namespace rational = arithmetic::rational;
 
+template <bool kFused>
 float by_tanh(float x) {
   const float inner = 0.7978845608028654f * (x + 0.044715f * (x * x * x));
-  return 0.5f * x * (1.0f + rational::tanh(inner));
+  return 0.5f * x * (1.0f + rational::tanh<kFused>(inner));
 }
 
 // The last elements, fewer than a group, use another exponential.
@@ -75,8 +76,11 @@ std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     return make_map<float, float>(step, [approximate](float x) { return arithmetic::fused::gelu(x, approximate); });
   }
+  if (step.rule("real_gelu") == "binary32_fused_rational_lanes_4" && approximate) {
+    return make_map<float, float>(step, [](float x) { return by_tanh<true>(x); });
+  }
   require(step.rule("real_gelu") == "binary32_rational_lanes_4", "no native rule for this slot");
-  if (approximate) return make_map<float, float>(step, [](float x) { return by_tanh(x); });
+  if (approximate) return make_map<float, float>(step, [](float x) { return by_tanh<false>(x); });
   return make_grouped_map(step, [](float x) { return exact<false>(x); }, [](float x) { return exact<true>(x); });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic/narrow_float.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 
@@ -102,11 +103,25 @@ std::unique_ptr<Kernel> make_chosen_reals(const Step& step, const CoreSet& cores
   return std::make_unique<OutsideOfVectors<T>>(step, std::move(chosen), one);
 }
 
+// last_unless_beyond of binary16, where a NaN is made quiet.
+template <class Compare>
+std::unique_ptr<Kernel> make_of_halves(const Step& step) {
+  require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
+  const bool exchanged = step.integer("exchanged", 0, 1) != 0;
+  return make_zip<uint16_t, uint16_t>(step, [exchanged](uint16_t a, uint16_t b) {
+    constexpr uint16_t kSizes = 0x7FFF, kInfinity = 0x7C00, kQuiet = 0x0200;
+    if (exchanged) std::swap(a, b);
+    const uint16_t found = Compare()(arithmetic::half_to_float(a), arithmetic::half_to_float(b)) ? a : b;
+    return static_cast<uint16_t>((found & kSizes) > kInfinity ? found | kQuiet : found);
+  });
+}
+
 template <class Compare>
 std::unique_ptr<Kernel> make_chosen(const Step& step, const CoreSet& cores) {
   constexpr bool kLargest = Compare()(1, 0);
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (type == Type::f16) return make_of_halves<Compare>(step);
   if (type != Type::f32 && type != Type::f64) {
     return make_pair_loop(step, cores, kLargest ? PairLoop::larger : PairLoop::smaller);
   }

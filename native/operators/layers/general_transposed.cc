@@ -1,5 +1,6 @@
 // Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and hybrid ones.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/share.h"
@@ -138,6 +139,9 @@ class HybridTransposed final : public Kernel {
             "both sides must be binary32");
     require(weights.constant != nullptr && weights.type != Type::f32 && images_.active(),
             "constant bytes are needed as weights");
+    joined_ = step.rule("multiply_add") == "rounded_once";
+    require(joined_ || step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
+    require(step.rule("plain_range") == "type_limits", "no native rule for the range");
     const RealWeights values(weights);
     for_all_phases(g, [&](int64_t y, int64_t x) {
       PhaseWeights<float> part{y, x, g.vertical(y), g.horizontal(x), {}};
@@ -196,10 +200,14 @@ class HybridTransposed final : public Kernel {
  private:
   static constexpr int64_t kFilters = 8;  // of a panel
 
-  // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the image), product by product.
-  static void add_scaled(const float* q, const float* weights, int64_t count, const float* scales, float scale,
-                         float* sums) {
-    for (int64_t k = 0; k < count; ++k, weights += kFilters) {
+  // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the image), product by product; the last one is not rounded
+  // where it is joined.
+  void add_scaled(const float* q, const float* weights, int64_t count, const float* scales, float scale,
+                  float* sums) const {
+    for (int64_t k = 0; k < count && joined_; ++k, weights += kFilters) {
+      for (int64_t c = 0; c < kFilters; ++c) sums[c] = std::fma(q[k] * weights[c] * scales[c], scale, sums[c]);
+    }
+    for (int64_t k = 0; k < count && !joined_; ++k, weights += kFilters) {
       for (int64_t c = 0; c < kFilters; ++c) sums[c] += q[k] * weights[c] * scales[c] * scale;
     }
   }
@@ -238,7 +246,7 @@ class HybridTransposed final : public Kernel {
   RowQuantizer images_;
   std::vector<PhaseWeights<float>> parts_;
   std::vector<float> bias_, scales_;
-  bool has_bias_ = false;
+  bool has_bias_ = false, joined_ = false;
   float low_ = 0, high_ = 0;
 };
 

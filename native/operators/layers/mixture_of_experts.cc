@@ -313,6 +313,7 @@ class MixtureOfExperts final : public Kernel {
         k_(step.integer("k", 1, s_.experts)),
         normalized_(step.integer("normalized", 0, 1) != 0),
         activation_(step.text("activation")) {
+    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     const std::string& choice = step.rule("expert_choice");
     of_all_ = choice == "softmax_then_best", fewest_first_ = choice == "best_then_softmax_fewest_first";
     require(of_all_ || fewest_first_ || choice == "best_then_softmax", "no native rule for this slot");

@@ -1,6 +1,7 @@
 // Transposed convolutions over two or three spatial axes, and forward ones over three: binary32 sums in an order that the
 // rule says, then the clamp.
 #include "operators/layers/ordered_convolution.h"
+#include "operators/layers/eights.h"
 
 #include <algorithm>
 #include <array>
@@ -78,7 +79,7 @@ class OrderedConvolution final : public Kernel {
 
   const RealMatmul& core_;
   bool transposed_, given_ = false;  // `given_`: whether an operand says the shape of the result
-  bool fused_, from_bias_, has_bias_;
+  bool fused_, eights_ = false, from_bias_, has_bias_;
   int axes_ = 3;
   int64_t batch_, depth_, filters_, work_, chains_ = 1;
   int64_t depths_[kMostChains] = {};  // terms of a tap in every chain
@@ -98,11 +99,15 @@ OrderedConvolution::OrderedConvolution(const Step& step, const CoreSet& cores, b
   const std::string& rule = step.rule("sum_of_products");
   const bool in_chains = transposed && rule == "binary32_fused_in_chains";
   from_bias_ = in_chains || (transposed && rule == "binary32_fused_from_bias");
+  const bool eights = !transposed && rule == "binary32_eights_then_fused";
   fused_ = from_bias_ || rule == "binary32_fused_in_order";
-  require(fused_ || rule == "binary32_in_order", "no native rule for sums");
+  require(fused_ || eights || rule == "binary32_in_order", "no native rule for sums");
   if (in_chains) chains_ = step.integer("chains", 1, kMostChains);
   require(step.integer("groups") == 1 && step.integer("channels_last") == 1, "channels in one group are last");
   read_geometry(step);
+  // Fewer terms than eight are all joined, and eights all rounded.
+  fused_ = fused_ || (eights && depth_ < kEight);
+  eights_ = eights && depth_ > kEight && depth_ % kEight != 0;
   for (int64_t c = 0; c < chains_; ++c) depths_[c] = (depth_ - c + chains_ - 1) / chains_;
   if (has_bias_) {
     const Operand& bias = step.input(2);
@@ -250,7 +255,18 @@ bool OrderedConvolution::block(const Operands& operands, const Worker& worker, i
         std::copy_n(operands.bias + first, used, sums + r * wide);
       }
       rows.depth = depths_[chain], rows.sums = sums, rows.stride = wide;
-      if (rows.depth > 0) (fused_ ? core_.run_fused : core_.run)(rows, packed, wide);
+      if (eights_) {
+        const float* room[kPositions];
+        bool begins = true;
+        for (int64_t i = 0; i < taps(); ++i) {
+          const float** at = worker.rows + i * kPositions;
+          if (*at == nullptr) continue;
+          add_eights(core_, at, count, depth_, packed + i * depth_ * wide, wide, begins, room, sums);
+          begins = false;
+        }
+      } else if (rows.depth > 0) {
+        (fused_ ? core_.run_fused : core_.run)(rows, packed, wide);
+      }
       packed += taps() * depths_[chain] * wide;
     }
     for (int64_t r = 0; r < count; ++r) {

@@ -34,8 +34,11 @@ RowQuantizer::RowQuantizer(const Step& step, int64_t rows, size_t source) : rows
   symmetric_ = mode == "symmetric";
   require(symmetric_ || mode == "asymmetric", "rows are quantized symmetrically or not");
   const std::string& rule = step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric");
-  away_ = symmetric_ && rule == "binary64_range_over_127_away";
-  require(away_ || rule == (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
+  wide_ = symmetric_ && rule == "binary64_range_over_127_away";
+  away_ = wide_ || rule == (symmetric_ ? "binary32_range_over_127_away" : "binary32_range_over_255_away");
+  even_ = !symmetric_ && rule == "binary32_range_even";
+  require(away_ || even_ ||
+              rule == (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
           "no native rule for rows");
   if (step.rules.count("weights_offset") != 0) offset_ = 7;
   require(rows > 0 && step.input(source).elements % rows == 0, "rows do not fill the input");
@@ -69,8 +72,8 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
     std::atomic<bool> finite{true};
     run.pool.parallel(rows_, threads, [&](int64_t r, int) {
       const rules::RowRange range = rules::row_range(input + r * size_, size_);
-      if (!range.finite) finite = false;
       scales[r] = scale_of(range);
+      if (!usable(range, scales[r])) finite = false;
       convert(input + r * size_, size_, scales[r], out + r * size_);
       add_up(out + r * size_, scales[r]);
     });
@@ -84,8 +87,8 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
       ranges[part] = rules::row_range(x + begin(part), begin(part + 1) - begin(part));
     });
     for (int64_t part = 0; part < parts; ++part) whole = rules::joined(whole, ranges[part]);
-    if (!whole.finite) throw Undefined{};
     scales[r] = scale_of(whole);
+    if (!usable(whole, scales[r])) throw Undefined{};
     run.pool.parallel(parts, threads, [&](int64_t part, int) {
       convert(x + begin(part), begin(part + 1) - begin(part), scales[r], out + r * size_ + begin(part));
     });
@@ -94,17 +97,27 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
   return out;
 }
 
+// Numbers of extreme size have no steps that are even.
+bool RowQuantizer::usable(const rules::RowRange& range, const rules::RowScale& row) const {
+  return range.finite && (!even_ || (std::isfinite(row.inverse) && std::isfinite(row.scale)));
+}
+
 rules::RowScale RowQuantizer::scale_of(const rules::RowRange& range) const {
   if (!range.finite) return {};
-  if (away_) return rules::binary64_range_over_127(range);
+  if (wide_) return rules::binary64_range_over_127(range);
+  if (even_) return rules::binary32_range_even(range);
   return symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
 }
 
 void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const {
   if (row.zero) {
     std::fill_n(out, count, 0.0f);
+  } else if (even_) {
+    rules::asymmetric_even(x, count, row, out);
+  } else if (wide_) {
+    rules::symmetric_by_wide_quotients(x, count, row, out);
   } else if (away_) {
-    rules::symmetric_away(x, count, row, out);
+    (symmetric_ ? rules::symmetric_away : rules::asymmetric_away)(x, count, row, out);
   } else if (symmetric_) {
     rules::symmetric_by_eights(x, count, row, out);
   } else {
@@ -127,6 +140,10 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
   const std::string& range = step.rule("plain_range");
   if (range == "open_limits") {
     range_ = Range::open;
+  } else if (range == "lower_for_nan") {
+    range_ = Range::raised;
+  } else if (range == "unlimited_by_signs") {
+    range_ = Range::by_signs;
   } else if (range == "upper_for_nan") {
     range_ = Range::capped_first;
   } else if (range == "lower_for_nan_by_fours") {
@@ -159,6 +176,8 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     back_ = Back::one_by_one;
   } else if (rule == "binary32_one_by_one_by_fours") {
     back_ = Back::one_by_one_by_fours;
+  } else if (rule == "binary32_rows_then_fused") {
+    back_ = Back::rows_joined;
   } else if (rule == "binary32_product_then_fused") {
     back_ = Back::product_joined;
   } else if (rule == "binary32_rows_first" || rule == "binary32_rows_first_by_fours") {
@@ -206,8 +225,16 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
   const int64_t whole = channels_ / 4 * 4 - first;  // of channels that fill fours
   const auto keep = [&](const auto& total) {
     switch (range_) {
+      case Range::by_signs:
+        // -0 becomes 0, and nothing else changes.
+        return store(
+            total, count,
+            [=](float v, int64_t) { return low == 0 ? rules::clamp(v, low, high) + 0.0f : rules::clamp(v, low, high); },
+            out);
       case Range::open:
         return store(total, count, [=](float v, int64_t) { return rules::cap_then_raise(v, low, high); }, out);
+      case Range::raised:
+        return store(total, count, [=](float v, int64_t) { return rules::cap_then_raise_all(v, low, high); }, out);
       case Range::capped_first:
         return store(total, count, [=](float v, int64_t) { return std::max(low, std::min(high, v)); }, out);
       case Range::raised_by_fours:
@@ -229,7 +256,7 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
     return keep([=](int64_t i) { return sums[i]; });
   }
   const bool moved = back_ == Back::rows_first || back_ == Back::rows_by_fours;
-  if (only_bias && !moved) return keep([=](int64_t i) { return start[i]; });
+  if (only_bias && !moved && back_ != Back::rows_joined) return keep([=](int64_t i) { return start[i]; });
   const float* scales = scales_.data() + first;
   const float scale = row->scale;
   switch (back_) {
@@ -238,6 +265,7 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
       return keep([=](int64_t i) {
         return start[i] + (i < whole ? sums[i] * scales[i] * scale : sums[i] * scale * scales[i]);
       });
+    case Back::rows_joined: return keep([=](int64_t i) { return std::fma(sums[i] * scale, scales[i], start[i]); });
     case Back::product_joined: return keep([=](int64_t i) { return std::fma(sums[i], scale * scales[i], start[i]); });
     case Back::rows_first:
     case Back::rows_by_fours: {

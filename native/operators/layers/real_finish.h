@@ -44,11 +44,12 @@ class RowQuantizer {
 
  private:
   rules::RowScale scale_of(const rules::RowRange& range) const;
+  bool usable(const rules::RowRange& range, const rules::RowScale& row) const;
   void convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const;
 
   void add_up(const float* row, rules::RowScale& scale) const;
 
-  bool active_ = false, symmetric_ = false, away_ = false;
+  bool active_ = false, symmetric_ = false, away_ = false, wide_ = false, even_ = false;
   float offset_ = 0;  // that kernels add to weights
   int64_t rows_ = 0, size_ = 0;
 };
@@ -70,8 +71,16 @@ class RealFinish {
            bool only_bias, float* out) const;
 
  private:
-  enum class Range : uint8_t { clamped, open, capped_first, raised_by_fours };
-  enum class Back : uint8_t { product, product_joined, one_by_one, one_by_one_by_fours, rows_first, rows_by_fours };
+  enum class Range : uint8_t { clamped, by_signs, open, raised, capped_first, raised_by_fours };
+  enum class Back : uint8_t {
+    product,
+    product_joined,
+    one_by_one,
+    one_by_one_by_fours,
+    rows_joined,
+    rows_first,
+    rows_by_fours
+  };
 
   float offset_start(float moved, float scale, float weight, float start) const;
 

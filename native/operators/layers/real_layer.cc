@@ -8,6 +8,7 @@
 
 #include "core/share.h"
 #include "operators/core/window.h"
+#include "operators/layers/eights.h"
 #include "operators/layers/real_finish.h"
 
 namespace bittrue {
@@ -85,6 +86,7 @@ class CoreConvolution final : public Kernel {
   void find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t group) const;
   void sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const;
   void sum_chains(const Worker& worker, int64_t count, const float* packed, int64_t width) const;
+  void sum_eights(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const;
   void place_chains();
   int64_t place_of(int64_t k) const { return places_.empty() ? k : places_[k]; }
 
@@ -107,7 +109,8 @@ class CoreConvolution final : public Kernel {
   // Terms of several chains: chain after chain, and then what is left; where each term lies, and where these begin.
   int64_t chains_;
   std::vector<int64_t> places_, begins_;
-  bool eights_;
+  // Each product and its sum are rounded once; but for whole eights of a tap's terms.
+  bool joined_, eights_ = false;
   std::vector<float> packed_, zeros_;
 };
 
@@ -123,7 +126,8 @@ CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const W
       rows_(step, rows),
       finish_(step, window.out_c, rows_.active()),
       chains_(count_chains(step)),
-      eights_(has_eights(step)) {
+      joined_(finish_.joined() || (has_eights(step) && depth_ % kEight != 0)),
+      eights_(joined_ && has_eights(step) && depth_ > kEight) {
   const Operand &in = step.input(0), &out = step.output();
   require(in.type == Type::f32 && out.type == Type::f32, "both sides must be real");
   require(in.row_stride % 4 == 0 && out.row_stride % 4 == 0, "rows are not made of whole numbers");
@@ -147,7 +151,7 @@ CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const W
     weights_.forget();
   }
   // A patch holds zeros outside of the image.
-  patched_ = chains_ > 1 || (finite_ && depth_ < kPatchDepth && window.taps() > 1);
+  patched_ = chains_ > 1 || (finite_ && depth_ < kPatchDepth && window.taps() > 1 && !eights_);
   segments_ = patched_ ? 1 : window.taps();
   zeros_.assign(static_cast<size_t>(depth_), 0.0f);
   if (!rows_.active()) return;
@@ -255,9 +259,9 @@ bool CoreConvolution::block(const Place& place, const Worker& worker, int64_t fi
     if (unit.group != found) find_rows(place, worker, first, count, unit.group);
     found = unit.group;
     if (finish_.fused()) begin_with_bias(place, worker, count, unit);
-    if (finish_.joined()) std::fill_n(worker.sums, count * unit.width, 0.0f);
+    if (joined_) std::fill_n(worker.sums, count * unit.width, 0.0f);
     sum(worker, count, place.packed + unit.offset, unit.width, place.finite);
-    if (finish_.joined() && place.finite && window_.padded()) find_signs(place, worker, first, count, unit);
+    if (joined_ && place.finite && window_.padded()) find_signs(place, worker, first, count, unit);
     for (int64_t r = 0; r < count; ++r) {
       const rules::RowScale* scale = place.scales == nullptr ? nullptr : place.scales + (first + r) / pixels_per_row_;
       odd |= finish_.run(worker.sums + r * unit.width, unit.column, unit.count, scale, place.bias, place.only_bias,
@@ -297,7 +301,9 @@ void CoreConvolution::find_signs(const Place& place, const Worker& worker, int64
           const int64_t y = y0 + i * w.dilation_h, x = x0 + j * w.dilation_w;
           if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) continue;
           const float* from = place.in + ((image * w.in_h + y) * w.in_w + x) * in_pixel_ + unit.group * depth_;
-          for (int64_t k = 0; k < depth_; ++k) sum = std::fma(from[k], weights[k * unit.width], sum);
+          const int64_t whole = eights_ ? depth_ / kEight * kEight : 0;
+          for (int64_t k = 0; k < whole; ++k) sum += from[k] * weights[k * unit.width];
+          for (int64_t k = whole; k < depth_; ++k) sum = std::fma(from[k], weights[k * unit.width], sum);
         }
       }
     }
@@ -366,37 +372,44 @@ void CoreConvolution::sum_chains(const Worker& worker, int64_t count, const floa
   run(begins_[chains_], terms_, worker.sums);
 }
 
+// Tap by tap; those outside of the image are left out where a weight is not finite.
+void CoreConvolution::sum_eights(const Worker& worker, int64_t count, const float* packed, int64_t width,
+                                 bool finite) const {
+  const int64_t together = finite ? count : 1;
+  for (int64_t r = 0; r < count; r += together) {
+    bool begins = true;
+    for (int64_t tap = 0; tap < segments_; ++tap) {
+      const float** rows = worker.rows + tap * kPixels + r;
+      if (*rows == nullptr) continue;
+      add_eights(core_, rows, together, depth_, packed + tap * depth_ * width, width, begins, worker.shifted,
+                 worker.sums + r * width);
+      begins = false;
+    }
+  }
+}
+
 void CoreConvolution::sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const {
   if (chains_ > 1) return sum_chains(worker, count, packed, width);
-  const int64_t depth = patched_ ? terms_ : depth_, left = eights_ ? depth % 8 : 0;
+  if (eights_) return sum_eights(worker, count, packed, width, finite);
+  const int64_t depth = patched_ ? terms_ : depth_;
   RealRows rows;
   rows.rows = worker.rows;
   rows.capacity = kPixels;
   rows.count = count;
   rows.segments = segments_;
-  rows.depth = depth - left;
+  rows.depth = depth;
   rows.sums = worker.sums;
   rows.stride = width;
-  if (eights_) {
-    core_.run(rows, packed, width);
-    if (left == 0) return;
-    for (int64_t r = 0; r < count; ++r) worker.shifted[r] = worker.rows[r] + rows.depth;
-    packed += rows.depth * width;
-    rows.rows = worker.shifted;
-    rows.depth = left;
-    core_.run_fused(rows, packed, width);
-    return;
-  }
   if (!finite) {
     // One position after the other, as each leaves out segments of its own.
     rows.count = 1;
     for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) {
-      (finish_.joined() ? core_.run_fused : core_.run)(rows, packed, width);
+      (joined_ ? core_.run_fused : core_.run)(rows, packed, width);
     }
     return;
   }
   if (pieces_.empty()) {
-    (finish_.fused() || finish_.joined() ? core_.run_fused : core_.run)(rows, packed, width);
+    (finish_.fused() || joined_ ? core_.run_fused : core_.run)(rows, packed, width);
     return;
   }
   std::fill_n(worker.totals, count * width, 0.0);
@@ -438,7 +451,7 @@ void require_order(const Step& step, bool columns) {
   const std::string& rule = step.rule("sum_of_products");
   require(rule == "binary32_in_order" || rule == "binary32_fused_in_order" || rule == "binary32_fused_from_bias" ||
               rule == "binary32_fused_in_chains" || (columns && (walks_columns(step) || stays_inside(step))) ||
-              (has_eights(step) && step.name == "fully_connected"),
+              (has_eights(step) && !columns),
           "no native rule for sums");
 }
 
@@ -568,10 +581,14 @@ void require_exact_integers(const Step& step, int64_t channels, int64_t terms) {
   const auto* bytes = static_cast<const int8_t*>(weights.constant);
   const bool asymmetric = step.text("quantize") == "asymmetric";
   const std::string& products = step.rule("byte_products");
-  // Convolutions use an exact product unless they are symmetric with an odd number of filters.
-  const bool by_bytes = step.name != "conv" || (!asymmetric && channels % 4 != 0);
+  require(products == "exact" || products == "low_end_negated_by_sixteens" || products == "pairs_wrap_by_sixteens",
+          "no native rule for products of bytes");
+  // Convolutions use an exact product unless they are symmetric with an odd number of filters, or products of pixels.
+  const auto rows = step.rules.find("rows");
+  const bool matrix = step.name != "conv" || (rows != step.rules.end() && rows->second == "per_pixel");
+  const bool by_bytes = matrix || (!asymmetric && channels % 4 != 0);
   if (products != "exact" && by_bytes && terms >= 16) {
-    require(products == "low_end_negated_by_sixteens", "no native rule for products of bytes");
+    // Pairs that wrap are of -128 times -128.
     require(std::find(bytes, bytes + weights.elements, int8_t{-128}) == bytes + weights.elements,
             "a weight of -128, whose products the rule makes differently");
   }
@@ -603,6 +620,14 @@ std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores)
           "the filter's shape differs");
   require_order(step, false);
   require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
+  const auto rows = step.rules.find("rows");
+  const bool by_pixel = rows != step.rules.end() && rows->second == "per_pixel";
+  require(by_pixel || rows == step.rules.end() || rows->second == "per_image", "no native rule for rows");
+  if (by_pixel) {
+    const int64_t pixels = window.batch * window.in_h * window.in_w;
+    require(groups == 1 && window.taps() == 1 && pixels == window.pixels() && !window.padded(), "rows are no pixels");
+    return std::make_unique<CoreConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, pixels), true);
+  }
   return std::make_unique<CoreConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch),
                                            false);
 }

@@ -8,6 +8,7 @@
 #include "isa/portable/turned_weights.h"
 #include "operators/layers/columns.h"
 #include "operators/layers/computed_products.h"
+#include "operators/layers/eights.h"
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/tensor_products.h"
 
@@ -188,7 +189,9 @@ class RealProducts final : public Kernel {
     const auto rule = step.rules.find("sum_of_products");
     if (rule != step.rules.end() && rule->second != "binary32_in_order") {
       const bool in_chains = rule->second == "binary32_fused_in_chains";
-      require(in_chains || rule->second == "binary32_fused_in_order" || rule->second == "binary32_fused_from_bias",
+      eights_ = rule->second == "binary32_eights_then_fused";
+      require(in_chains || eights_ || rule->second == "binary32_fused_in_order" ||
+                  rule->second == "binary32_fused_from_bias",
               "no native rule for sums");
       fused_ = true;
       // Even and odd terms of a single row.
@@ -286,7 +289,12 @@ class RealProducts final : public Kernel {
         for (int64_t r = 0; r < count; ++r) starts[r] = begins[r] + begin;
         rows.depth = chain_depth(chain), rows.sums = scratch + chain * sum_floats();
         std::fill_n(rows.sums, count * wide, 0.0f);
-        if (rows.depth > 0) (fused_ ? core_.run_fused : core_.run)(rows, packed, wide);
+        if (eights_) {
+          const float* room[kBlock];
+          add_eights(core_, starts, count, rows.depth, packed, wide, true, room, rows.sums);
+        } else if (rows.depth > 0) {
+          (fused_ ? core_.run_fused : core_.run)(rows, packed, wide);
+        }
         packed += rows.depth * wide;
       }
       for (int64_t r = 0; r < count; ++r) {
@@ -303,7 +311,7 @@ class RealProducts final : public Kernel {
 
   const RealMatmul& core_;
   ProductSizes p_;
-  bool fused_ = false;
+  bool fused_ = false, eights_ = false;
   int64_t chains_ = 1;
   std::vector<float> packed_;  // constant columns
 };

@@ -137,7 +137,11 @@ struct IntegerRange {
 struct RealRange {
   float low, high;
 
-  explicit RealRange(const Step& step) {
+  // Unless the caller reads the rule itself.
+  explicit RealRange(const Step& step, bool clamps = true) {
+    const auto rule = step.rules.find("plain_range");
+    require(!clamps || rule == step.rules.end() || rule->second == "type_limits" || rule->second == "unlimited",
+            "no native rule for the range");
     low = static_cast<float>(step.real("low"));
     high = static_cast<float>(step.real("high"));
   }
@@ -389,7 +393,7 @@ class AverageReal final : public Pool {
 // nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
 class AverageNines final : public Pool {
  public:
-  explicit AverageNines(const Step& step) : Pool(step), range_(step) {
+  explicit AverageNines(const Step& step) : Pool(step), range_(step, false) {
     const int64_t taps = geometry_.vertical.taps * geometry_.horizontal.taps;
     require(geometry_.vertical.taps <= kMost && geometry_.horizontal.taps <= kMost && taps <= kMost,
             "a window is too large");

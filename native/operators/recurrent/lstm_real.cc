@@ -54,6 +54,9 @@ class RealLstm final : public Kernel {
   explicit RealLstm(const Step& step, bool backward = false)
       : s_(step), activation_(activation_of(step, false)), backward_(backward) {
     require(step.input(0).type == Type::f32 && step.input(kCellState).type == Type::f32, "other types");
+    require(step.rule("dot") == "binary32_lanes_4_by_halves" && step.rule("multiply_add") == "rounded_twice" &&
+                step.rule("gate_normalization") == "binary32_in_order",
+            "no native rule for these slots");
     cell_clip_ = static_cast<float>(step.real("cell_clip"));
     projection_clip_ = static_cast<float>(step.real("projection_clip"));
     quantized_ = step.input(kInputWeights + kOutputGate).type != Type::f32;

@@ -102,7 +102,7 @@ class NormalizeAlong final : public Kernel {
     require_reals<T>(step);
     constexpr bool kWide = sizeof(T) == 8;
     const std::string& rule = step.rule("real_normalization");
-    fused_ = !kWide && rule == "binary32_joined";
+    fused_ = rule == "binary32_joined";
     require(fused_ || rule == (kWide ? "binary64_running" : "binary32_lanes"), "no native rule for this slot");
     const Operand& in = step.input(0);
     require(in.elements > 0 && in.shape == step.output().shape, "there is nothing to do");
