@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .floats import fused_multiply_add
+from bittrue.arithmetic.floats import fused_multiply_add
 
 F32 = np.ndarray
 # (matrix [rows, n], x [..., n], start) -> start + x matrix^T; `start` broadcasts over [..., rows].

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from . import elementary
-from .floats import fused_multiply_add as fma
-from .floats import fused_multiply_add_16 as fma_16
+import bittrue.arithmetic.elementary as elementary
+from bittrue.arithmetic.floats import fused_multiply_add as fma
+from bittrue.arithmetic.floats import fused_multiply_add_16 as fma_16
 
 F32 = npt.NDArray[np.float32]
 LANES = 8

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bittrue.arithmetic import wide_elementary
+import bittrue.arithmetic.wide_elementary as wide_elementary
 from bittrue.arithmetic.floats import fused_multiply_add_64
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import dots, floats
+import bittrue.arithmetic.dots as dots
+import bittrue.arithmetic.floats as floats
 
 # (weights, rows, count, first) -> weights rows^T.
 TiledProduct = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bittrue.arithmetic import hyperbolic
+import bittrue.arithmetic.hyperbolic as hyperbolic
 from bittrue.arithmetic.floats import fused_multiply_add_64 as fma
 from bittrue.arithmetic.wide_tables import CIRCLE, LOGARITHMS, LONG_LOGARITHMS, POWERS, TURNS
 
