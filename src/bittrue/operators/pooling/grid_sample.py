@@ -80,7 +80,7 @@ def _reflected(step: Step, at: np.ndarray, size: int, real: type[np.floating[Any
     x, length = at.astype(real), high - low
     beyond = np.where(x < low, low - x, np.where(x > high, x - high, real(0)))
     times = (beyond / length).astype(np.int64)
-    rest = beyond - times.astype(real) * length
+    rest = _rule(step).apply(-times.astype(real), length, beyond)
     from_low = (x < low) == (times % 2 == 0)
     found = np.where(beyond > 0, np.where(from_low, low + rest, high - rest), x)
     return np.clip(found.astype(np.int64), 0, size - 1)
