@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import bittrue
 from support.floating_models import reals
 from support.onnx_models import MICROSOFT, Checks, check, single
 from support.wide_models import doubled
@@ -62,3 +63,25 @@ def test_what_does_not_fit(shape: tuple[int, ...], grid: tuple[int, ...], attrib
     operands = {"x": np.ones(shape, np.float32), "grid": np.zeros(grid, np.float32)}
     content, feeds = single("GridSample", operands, [TensorProto.FLOAT], attributes, opset=20)
     assert check(content, feeds) == "refused"
+
+
+# What the aarch64 wheel (1.31.1) gives for 36 numbers in turn, row by row, by mode and `align_corners`.
+_MIRRORED = {
+    ("nearest", 0): [19.0, 9.0, 6.0, 6.0, 30.0, 21.0],
+    ("nearest", 1): [19.0, 9.0, 11.0, 17.0, 33.0, 20.0],
+    ("linear", 0): [42.79999923706055, 18.5, 0.0, 0.0, 0.0, 0.0],
+    ("linear", 1): [41.0, 18.25, 0.0, 0.0, 0.0, 0.0],
+    ("cubic", 0): [23.544002532958984, 21.296875, 6.0, 18.0, 30.0, 19.512001037597656],
+    ("cubic", 1): [24.78125, 33.166015625, 12.78125, 29.0, 33.0, 18.21875],
+}
+
+
+@pytest.mark.parametrize(("mode", "aligned"), _MIRRORED)
+def test_places_far_away_are_mirrored_with_one_rounding_on_aarch64(mode: str, aligned: int) -> None:
+    x = np.arange(36, dtype=np.float32).reshape(1, 1, 6, 6)
+    grid = np.float32([[[[1e7, 0.3], [0.25, 1e7], [-3e9, -5.5], [1e12, -1e7], [3e7, 1e8], [-12345678, 0.1]]]])
+    attributes = {"mode": mode, "padding_mode": "reflection", "align_corners": aligned}
+    content, feeds = single("GridSample", {"x": x, "grid": grid}, [TensorProto.FLOAT], attributes, opset=20)
+    model, wanted = bittrue.load(content), np.float32(_MIRRORED[mode, aligned]).tobytes()
+    given = [next(iter(model.prepare(name).run(*feeds).values())).tobytes() for name in ("onnxruntime@aarch64", "onnxruntime")]
+    assert given[0] == wanted != given[1]

@@ -284,6 +284,10 @@ def test_dynamic_ranges_without_meaning() -> None:
 
 
 def test_dynamic_range_rules_are_told_apart() -> None:
+    x = F32([np.nan, -1, 2, 3, 4])
+    apart = [dynamic_range.RULES[f"binary32_over_255_by_{lanes}"](x) for lanes in ("eights", "fours")]
+    assert apart[0] == (F32(5) / F32(255), 51)
+    assert (np.isnan(apart[1][0]), apart[1][1]) == (True, 255)
     assert dynamic_range.binary32_over_255_by_eights(F32([0])) == (1, 0)
     with pytest.raises(OverflowError):
         dynamic_range.RULES["binary32_over_255"](F32([0]))

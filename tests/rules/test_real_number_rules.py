@@ -303,6 +303,25 @@ def test_single_rows_and_columns_are_not_fused() -> None:
     assert np.array_equal(rule(rows, x, None, 1.0, 1.0, Layout())[:, 0], np.array(expected, F32))
 
 
+def test_where_single_rows_are_one_block() -> None:
+    """A row between factors that lie as they are; all else has blocks of 128 terms, from the second one on."""
+    rule = real_product.RULES["binary32_fused_blocks_alike"].apply
+    row, square = numbers(10, (1, 150)), numbers(11, (150, 150))
+    column, c = row.reshape(150, 1), np.float32(7)
+
+    def chain(begin: int, end: int, total: np.ndarray) -> np.ndarray:
+        for k in range(begin, end):
+            total = fused_multiply_add(column[k], square[k], total)
+        return total
+
+    zero = np.zeros(150, F32)
+    for layout in (Layout(turned_a=True), Layout(turned_a=True, turned_b=True)):
+        found = rule(np.ascontiguousarray(square.T), column, np.full((150, 1), c), 1.0, 1.0, layout)
+        first = chain(0, 128, zero) + c
+        assert np.array_equal(found[:, 0], first + chain(128, 150, zero))
+    assert np.array_equal(rule(row, square, c, 1.0, 1.0, Layout())[0], chain(0, 150, zero + c))
+
+
 def test_sums_are_rounded_once() -> None:
     rows = numbers(14, (40, 9), 20)
     reductions = real_sum.RULES[ONCE].reductions

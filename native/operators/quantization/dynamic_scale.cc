@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace bittrue {
 
@@ -38,6 +39,11 @@ DynamicScale dynamic_scale(const Extremes& all) {
   point = point < 255.0f ? point : 255.0f;
   point = point > 0.0f ? point : 0.0f;
   return {scale, static_cast<int32_t>(std::nearbyint(point))};
+}
+
+bool has_dynamic_scale(const Step& step) {
+  const std::string& rule = step.rule("dynamic_range");
+  return rule == "binary32_over_255_by_eights" || rule == "binary32_over_255_by_fours";
 }
 
 QuantizeSpec all_bytes(const DynamicScale& to) {

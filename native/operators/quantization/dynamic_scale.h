@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/step.h"
 #include "isa/cores.h"
 
 namespace bittrue {
@@ -21,8 +22,11 @@ struct DynamicScale {
   int32_t zero_point;
 };
 
-// By the rule binary32_over_255_by_eights.
+// By the rules binary32_over_255_by_eights and _by_fours, which differ in what they do with NaN.
 DynamicScale dynamic_scale(const Extremes& all);
+
+// Whether a step has one of these rules.
+bool has_dynamic_scale(const Step& step);
 
 // To all bytes.
 QuantizeSpec all_bytes(const DynamicScale& to);

@@ -284,8 +284,8 @@ class DynamicQuantizeLinear final : public Kernel {
   DynamicQuantizeLinear(const Step& step, const CoreSet& cores)
       : quantize_(cores.quantize_reals()), refuses_(step.rule("dynamic_range") == "binary32_over_255") {
     const Operand &in = step.input(0), &out = step.output();
-    require((refuses_ || step.rule("dynamic_range") == "binary32_over_255_by_eights") &&
-                step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even",
+    require((refuses_ || has_dynamic_scale(step)) && step.rule("quotient") == "binary32" &&
+                step.rule("to_integer") == "clamp_even",
             "no native rule for these slots");
     require(in.type == Type::f32 && out.type == Type::u8 && step.output(1).type == Type::f32 &&
                 step.output(2).type == Type::u8 && step.output(1).elements == 1 && step.output(2).elements == 1 &&

@@ -29,9 +29,8 @@ class QuantizedProjection final : public Projection {
     const Operand &weights = step.input(part.input), &scales = step.input(scale), &points = step.input(scale + 1);
     const std::string& sums = step.rule("accumulate");
     const bool is_signed = weights.type == Type::s8, in_pairs = sums == "s16_pairs_s32_wrap";
-    require(step.rule("dynamic_range") == "binary32_over_255_by_eights" && step.rule("quotient") == "binary32" &&
-                step.rule("to_integer") == "clamp_even" && (in_pairs ? is_signed : sums == "s32_wrap") &&
-                step.rule("scale_back") == "binary32_product_of_scales",
+    require(has_dynamic_scale(step) && step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even" &&
+                (in_pairs ? is_signed : sums == "s32_wrap") && step.rule("scale_back") == "binary32_product_of_scales",
             "no native rule for these slots");
     require(weights.constant != nullptr && scales.constant != nullptr && points.constant != nullptr &&
                 is_8bit(weights.type) && scales.type == Type::f32 && part.columns == part.all,

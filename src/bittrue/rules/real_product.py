@@ -261,8 +261,8 @@ def _in_blocks(
 def _fused_blocks_alike(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
 ) -> np.ndarray:
-    """Single rows and columns are fused like others; where their terms lie apart they make one block, from `c` on; in 4
-    lanes where the operator asks for them.
+    """Single rows and columns are fused like others; a row between factors that do not lie transposed makes one block,
+    from `c` on; in 4 lanes where the operator asks for them.
 
     >>> a, b = np.float32([[-1, 1 + 2.0**-12]]), np.float32([[1 + 2.0**-11, 0], [1 + 2.0**-12, 0]])
     >>> RULES["binary32_fused_blocks_alike"].apply(a, b, None, 1.0, 1.0, Layout())[0, 0].item()
@@ -275,8 +275,7 @@ def _fused_blocks_alike(
         if layout.fused_lanes:
             return _row_of_fused_lanes(a[0], b, 4)[None]
         plain = not layout.packed and not layout.split and alpha == 1 and (c is None or beta in (0, 1))
-        single = (len(a) == 1 and not layout.turned_a) or (b.shape[1] == 1 and layout.turned_a)
-        if plain and single and not layout.turned_b:
+        if plain and len(a) == 1 and not layout.turned_a and not layout.turned_b:
             return _window_in_turn(a, b, None if beta == 0 else c, 1.0, 1.0, Layout())
         return _in_blocks(a, b, c, np.float32(alpha), np.float32(beta), layout)
 
@@ -539,9 +538,9 @@ RULES: dict[str, RealProductRule] = {
     ),
     "binary32_fused_blocks_alike": RealProductRule(
         _fused_blocks_alike,
-        "as binary32_fused_blocks; single rows are blocks, too: one block of all terms, from c on, where neither their "
-        "own factor nor the other one lies transposed, and so are single columns of a factor that does; 4 lanes, where "
-        "the operator asks for fused ones, are folded by neighbours",
+        "as binary32_fused_blocks; single rows and columns are blocks, too: a row is one block of all terms, from c on, "
+        "where neither its own factor nor the other one lies transposed; 4 lanes, where the operator asks for fused "
+        "ones, are folded by neighbours",
         "the same library's kernels for aarch64, read; verified by running",
         blocked_channels=0,
         kept_alone=True,

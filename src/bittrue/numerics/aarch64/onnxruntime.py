@@ -17,6 +17,7 @@ from .changes import RUN, Change, as_run, changed
 _FOURS = {"real_softmax": ("binary32_polynomial_16_lanes", "binary32_polynomial_4_lanes")}
 _JOINED = {"recurrence": ("binary32_polynomials", "binary32_polynomials_joined")}
 _SCALED = {"scale_back": ("binary32_product_of_scales", "binary32_product_then_fused")}
+_RANGE = {"dynamic_range": ("binary32_over_255_by_eights", "binary32_over_255_by_fours")}
 _ALIKE = {"real_product": ("binary32_fused_blocks", "binary32_fused_blocks_alike")}
 _OF_TURNS = {"real_product": "binary32_fused_blocks_alike"}
 _NEIGHBOURS = {"real_sum": ("binary32_packets_4", "binary32_packets_of_neighbours")}
@@ -122,7 +123,7 @@ CHANGES = (
     *(Change(stem, _FOURS) for stem in ("softmax", "log_softmax")),
     Change("convert", {"widen": ("quiet_by_16", "quiet")}, limit=None),
     Change("convert", {"half_nan": ("payload_by_8", "payload")}, limit=None),
-    Change("lstm", {**_SCALED, **_JOINED}),
+    Change("lstm", {**_SCALED, **_JOINED, **_RANGE}),
     *(Change(stem, {**_JOINED, **_ALIKE}) for stem in ("lstm", "gru", "rnn")),
     Change("matmul", _SCALED),
     Change("matmul", {"real_product": ("binary64_fused_blocks", f"{_KERNELS}_gathered")}, when=(_MATRICES,)),
@@ -141,7 +142,7 @@ CHANGES = (
         )
         for slot in ("to_integer", "to_integer_tail")
     ),
-    Change("dynamic_quantize_linear", limit="on aarch64 a NaN or an infinity among the inputs gives others", odd=True),
+    Change("dynamic_quantize_linear", _RANGE),
     Change(
         "average_pool",
         {"affine_average": ("binary32_in_order_even",) * 2},
