@@ -27,11 +27,11 @@ _INTERPOLATED = tuple(
 _ONE_ROUNDING = {"sum_of_products": ("binary32_in_order", "binary32_fused_in_order")}
 _EIGHTS = {"sum_of_products": ("binary32_in_order", "binary32_eights_then_fused")}
 _JOINED = {"multiply_add": ("rounded_twice", "rounded_once")}
-_AWAY = {
+AWAY = {
     "quantize_symmetric": ("binary32_range_over_127_by_eights", "binary32_range_over_127_away"),
     "quantize_asymmetric": ("binary32_range_over_255_by_eights", "binary32_range_over_255_away"),
 }
-_BYTES = {**_AWAY, "byte_products": ("low_end_negated_by_sixteens", "exact")}
+HYBRID = {**AWAY, "byte_products": ("low_end_negated_by_sixteens", "exact")}
 _ACTIVATION = {"activation": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")}
 _BASIC = {"dot": ("binary32_lanes_4_by_halves", "binary32_fused_lanes_4_or_in_order"), **_ACTIVATION}
 _CELL = {**_BASIC, **_JOINED, "gate_normalization": ("binary32_in_order", "binary32_fused_16_lanes")}
@@ -59,7 +59,7 @@ SHARED = (
     Change(
         "fully_connected",
         {
-            **_AWAY,
+            **AWAY,
             "byte_products": ("low_end_negated_by_sixteens", "pairs_wrap_by_sixteens"),
             "row_sums": ("s16_lanes_of_eight", "exact"),
             "scale_back": ("binary32_product_of_scales", "binary32_product_then_fused"),
@@ -71,7 +71,7 @@ SHARED = (
     ),
     Change("gelu", {"real_gelu": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")}),
     *(Change(stem, _JOINED) for stem in ("fake_quant", "rfft2d", "audio_spectrogram", "mfcc")),
-    Change("conv_transpose", {"quantize_asymmetric": _AWAY["quantize_asymmetric"], **_JOINED}),
+    Change("conv_transpose", {"quantize_asymmetric": AWAY["quantize_asymmetric"], **_JOINED}),
 )
 NORM = Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")})
 FUSED = (
@@ -83,10 +83,14 @@ FUSED = (
         {"sum_of_products": (None, "binary32_eights_then_fused"), "quantize_symmetric": (None, None)},
         ("f32",),
     ),
-    Change("lp_pool", {"sum_of_products": (None, "binary32_eights_then_fused")}),
+    Change("matmul", AWAY, ("f32",)),
+    Change(
+        "lp_pool",
+        {"sum_of_products": (None, "binary32_eights_then_fused"), "average": ("binary32_divide",) * 2},
+    ),
     NORM,
-    Change("conv", _BYTES, when=PLANES),
-    Change("conv", {"quantize_asymmetric": _AWAY["quantize_asymmetric"]}, when=DEPTHWISE),
+    Change("conv", HYBRID, when=PLANES),
+    Change("conv", {"quantize_asymmetric": AWAY["quantize_asymmetric"]}, when=DEPTHWISE),
 )
 _TABLE = {"table": ("binary32_reciprocal_513_linear_up", "binary32_reciprocal_513_fused_linear_up")}
 _TRUTHS = (

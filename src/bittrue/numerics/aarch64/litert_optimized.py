@@ -20,13 +20,14 @@ _OF_CUBES = {
     "sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_tiles"),
     "plain_range": ("upper_for_nan", "type_limits"),
 }
+_ASYMMETRIC = {"quantize_asymmetric": litert.AWAY["quantize_asymmetric"]}
 _NAN_STAYS = {"plain_range": ("lower_for_nan_by_fours", "type_limits")}
-_IN_EIGHTS = {"scale_back": ("binary32_one_by_one_by_fours", "binary32_product_of_scales"), **_NAN_STAYS}
+_IN_EIGHTS = {"scale_back": ("binary32_one_by_one_by_fours", "binary32_product_of_scales"), **_NAN_STAYS, **_ASYMMETRIC}
 _OFFSET = {
     "scale_back": ("binary32_rows_first", "binary32_rows_first_by_fours"),
     "weights_offset": ("seven_apart", "seven_apart_joined"),
 }
-_EXACT_ROWS = {"row_sums": ("s16_lanes_of_eight", "exact")}
+_HYBRID = {**litert.HYBRID, "row_sums": ("s16_lanes_of_eight", "exact")}
 CHANGES = (
     *(Change(stem, _TILES, exact=True) for stem in ("conv", "conv_transpose", "fully_connected")),
     Change("conv", _OF_CHANNELS),
@@ -37,7 +38,7 @@ CHANGES = (
         when=DEPTHWISE,
         ways=(((("three_by_three_in_eights", False),), {"scale_back": "binary32_one_by_one_by_fours"}),),
     ),
-    Change("conv", _EXACT_ROWS),
+    Change("conv", _HYBRID),
     Change("fully_connected", _OFFSET),
     *litert.CHANGES,
     *litert.SHARED,
