@@ -40,6 +40,7 @@ _OVERFLOWING_ROWS = (
 _ZERO_UNDER_SLOPE = "on aarch64 -0 under a slope below 0 gives 0, and subnormal numbers are zeros"
 CHANGES = (
     *(Change(stem, _SCALES, limit=_OVERFLOWING_ROWS, odd=True) for stem in ("conv", "fully_connected")),
+    Change("matmul", _SCALES),
     *(Change(stem, _CHOSEN_BY_SIGNS, inputs=("f32",), when=_TWO, limit=None) for stem in ("maximum", "minimum")),
     Change("relu", _BY_SIGNS, inputs=("f32",), when=_ONE),
     Change("leaky_relu", {"slope": ("scaled_below_zero", "scaled_by_sign_bit")}),

@@ -44,6 +44,8 @@ _DYNAMIC = {
     "scale_back": "binary32_rows_then_fused",
     "plain_range": "unlimited",
 }
+_PRODUCT = (("counts_within", (2, 2), (1, 1)), ("declared_rank", 2, 6, 0, 1))
+_DYNAMIC_PRODUCT = (*_PRODUCT, ("first_zero_point_is_zero", 1))
 _REAL_IMAGES = (
     ("counts_within", (3, 3), (1, 1)),
     ("declared_rank", 4, 4, 0, 1, "output"),
@@ -218,8 +220,7 @@ _ROWS: tuple[Row, ...] = (
         _SCALED,
         "run",
         when=(
-            ("counts_within", (2, 2), (1, 1)),
-            ("declared_rank", 2, 6, 0, 1),
+            *_PRODUCT,
             ("one_scale", 0, 1, "output"),
             ("first_zero_point_is_zero", 1),
         ),
@@ -247,8 +248,23 @@ _ROWS: tuple[Row, ...] = (
         ("f32 f32 -> f32",),
         {"sum_of_products": "binary32_fused_from_bias"},
         "run",
-        when=(("counts_within", (2, 2), (1, 1)), ("declared_rank", 2, 6, 0, 1)),
+        when=_PRODUCT,
         limit=_NANS,
+    ),
+    Row(
+        "matmul",
+        ("f32 s8 -> f32",),
+        {slot: _DYNAMIC[slot] for slot in ("accumulate", "quantize_asymmetric", "scale_back")},
+        "run",
+        when=(*_DYNAMIC_PRODUCT, ("stored_in_file", 1)),
+        limit=_FINITE,
+    ),
+    Row(
+        "matmul",
+        ("f32 s8 -> f32",),
+        when=_DYNAMIC_PRODUCT,
+        refuses="the delegate packs the second operand before it is computed, and results are zeros",
+        advice="make the operand constant, or give it a zero point other than 0",
     ),
 )
 

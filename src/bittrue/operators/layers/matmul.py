@@ -89,7 +89,7 @@ def lower(call: Call) -> Lowered:
         return matmul_real.lower(call)
     if call.input(A).dtype in matmul_wrapping.TYPES:
         return matmul_wrapping.lower(call)
-    of_tensors = "accumulate" not in rules or "activation_range" in rules or "quantize_symmetric" in rules
+    of_tensors = "accumulate" not in rules or "activation_range" in rules or "quantize_asymmetric" in rules
     return (matmul_tensors if of_tensors else matmul_integer).lower(call)
 
 

@@ -61,6 +61,8 @@ def lower(call: Call) -> Lowered:
     scratch = 8 * (first.size + second.computed_size + 2 * output.size)
     if "quantize_symmetric" in call.rules:
         return _lower_hybrid(call, parameters, work, scratch)
+    if "quantize_asymmetric" in call.rules:
+        return _lower_dynamic(call, parameters, work, scratch)
     if "accumulate" not in call.rules:
         return Lowered(parameters=parameters, work=work, scratch=scratch)
     zero_points = first.zero_point, second.zero_point
@@ -75,19 +77,50 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _column_scales(call: Call) -> np.ndarray:
+    """One scale of the second operand, or one per column."""
+    second, columns = call.input(1), call.output.shape[-1]
+    scales = second.quantization.scales
+    if scales.size not in (1, columns):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"'{second.name}' has {scales.size} scales, expected one or {columns}, one per column",
+            "the kernel would read scales that are not there",
+        )
+    return scales.astype(np.float32)
+
+
+def _lower_dynamic(call: Call, parameters: dict[str, Attribute], work: int, scratch: int) -> Lowered:
+    """Rows that are always quantized around zero points of their own."""
+    return Lowered(
+        parameters=parameters | {"form": "dynamic", "quantize": "asymmetric"},
+        arrays={"weight_scales": _column_scales(call)},
+        accumulator=proven_bound(call, _worst_sums(call, call.input(1), 0), 255, None),
+        work=work,
+        scratch=scratch,
+    )
+
+
+def _dynamic(step: Step, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Every row of x is quantized; the sums of (q - zero point) * y are scaled back."""
+    shape = step["output_shape"]
+    if not math.prod(shape):
+        return np.zeros(shape, np.float32)
+    q, scales, zero_points = hybrid_layers.quantize(step, x.reshape(-1, x.shape[-1]))
+    left = np.broadcast_to((q - zero_points[:, None]).reshape(x.shape), (*shape[:-2], *x.shape[-2:]))
+    right = np.broadcast_to(y.astype(np.int64), (*shape[:-2], *y.shape[-2:]))
+    bound = step.accumulator.magnitude if step.accumulator else 2**62
+    acc = exact_matmul(left, right, bound).astype(np.int64)
+    acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
+    rows = np.broadcast_to(scales.astype(np.float32).reshape(*x.shape[:-1], 1), (*shape[:-1], 1))
+    return scale_back.RULES[step.rules["scale_back"]](acc, rows, step.arrays["weight_scales"])
+
+
 def _lower_hybrid(call: Call, parameters: dict[str, Attribute], work: int, scratch: int) -> Lowered:
     """How rows are quantized, the scales of the columns, and the accumulator's bound."""
     second = call.input(1)
-    quantization = second.quantization
-    columns = call.output.shape[-1]
     if call.output.size and not work:
         raise call.invalid("BT-MATMUL-DEPTH", "rows without elements have no range to quantize them by")
-    if quantization.scales.size not in (1, columns):
-        raise call.invalid(
-            "BT-QUANT-AXIS",
-            f"'{second.name}' has {quantization.scales.size} scales, expected one or {columns}, one per column",
-            "the kernel would read scales that are not there",
-        )
     asymmetric = bool(call.attribute("asymmetric_quantize_inputs"))
     if asymmetric and second.value is None:
         raise call.unsupported(
@@ -110,7 +143,7 @@ def _lower_hybrid(call: Call, parameters: dict[str, Attribute], work: int, scrat
             "right_batches": tuple(right[:3]),
             "rows": left[3],
         },
-        arrays={"weight_scales": quantization.scales.astype(np.float32)},
+        arrays={"weight_scales": _column_scales(call)},
         accumulator=proven_bound(call, _worst_sums(call, second, 0), 128, None),
         work=work,
         scratch=scratch,
@@ -168,13 +201,12 @@ def _hybrid(step: Step, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One matrix product per output matrix: exact for integers, in order for binary32."""
-    if step["form"] == "hybrid":
-        x, y = inputs
-        return [
-            _hybrid(
-                step, x.swapaxes(-1, -2) if step["transpose_a"] else x, y.swapaxes(-1, -2) if step["transpose_b"] else y
-            )
-        ]
+    if step["form"] in ("hybrid", "dynamic"):
+        x, y = (
+            operand.swapaxes(-1, -2) if step[name] else operand
+            for operand, name in zip(inputs, ("transpose_a", "transpose_b"), strict=True)
+        )
+        return [(_hybrid if step["form"] == "hybrid" else _dynamic)(step, x, y)]
     shape, dtype = step["output_shape"], data_type(step["output_dtype"]).numpy
     left, right = (
         np.broadcast_to(exchanged, (*shape[:-2], *exchanged.shape[-2:]))
