@@ -154,10 +154,10 @@ def test_rows_by_their_range(row: list[float]) -> None:
 
 
 def test_quantize_asymmetric_rules_are_told_apart() -> None:
-    """`quantize_asymmetric`: a row of zeros, and a number just below one half, to which one half is added or not."""
-    row = F32([[0.49999997, 0, 0, 0, 0, 0, 0, 255]])
+    """`quantize_asymmetric`: a row of zeros, a number just below one half, to which one half is added or not, a tie."""
+    row = F32([[0.49999997, 2.5, 0, 0, 0, 0, 0, 255]])
     rules = quantize_rows.ASYMMETRIC
-    answers = {name: (int(rule(F32([[0, 0]]))[2][0]), int(rule(row)[0][0, 0])) for name, rule in rules.items()}
+    answers = {name: (int(rule(F32([[0, 0]]))[2][0]), *map(int, rule(row)[0][0, :2])) for name, rule in rules.items()}
     assert len(set(answers.values())) == len(answers)
 
 

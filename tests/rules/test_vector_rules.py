@@ -345,14 +345,19 @@ def test_extremes_are_told_apart(sign: int) -> None:
         for rule in extreme.RULES.values()
         if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
     ]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 9
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 10
     zeros, where = np.float32([[0.0, -0.0], [-0.0, 0.0]] * 2), np.array([False, False, True, True])
     of_vectors = [rule.apply(zeros, sign, where).tobytes() for rule in extreme.RULES.values() if rule.in_vectors]
     assert len({*of_vectors}) == len(of_vectors) == 3
     windows = {name: rule.apply for name, rule in extreme.RULES.items() if rule.in_windows}
-    chains = [apply(row[:, 0], row[:, 1], sign, vectors) for apply in windows.values() for vectors in (True, False)]
-    # Those of single elements are alike.
-    assert [len({chain.tobytes() for chain in chains[part::2]}) for part in (0, 1)] == [len(windows), 1]
+    chains = {
+        name: [apply(row[:, 0], row[:, 1], sign, vectors).tobytes() for vectors in (True, False)]
+        for name, apply in windows.items()
+    }
+    assert len({*map(tuple, chains.values())}) == len(windows) == 3
+    # Two are alike where elements are single, and two in vectors.
+    assert chains["last_in_vectors"][1] == chains["nan_else_by_signs_in_pixels"][1]
+    assert {*chains["windows_nan_else_by_signs"]} == {chains["nan_else_by_signs_in_pixels"][0]}
     one_by_one = windows["last_in_vectors"]
     for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
         kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)

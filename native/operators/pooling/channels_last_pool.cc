@@ -169,14 +169,16 @@ class MaxBytes final : public Pool {
   int low_ = 0, high_ = 0;
 };
 
-// The first of equal values stays, and NaN never wins. With nan_else_by_signs_in_pixels, images with NaN, -0 or -infinity
+// The first of equal values stays, and NaN never wins. With a rule of the slot `extreme`, images with NaN, -0 or -infinity
 // are left to the reference.
 template <class T, class Finish>
 class MaxWide final : public Pool {
  public:
   MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {
     if (step.rules.count("extreme") == 0) return;
-    require(step.rule("extreme") == "nan_else_by_signs_in_pixels", "no native rule for this slot");
+    const std::string& rule = step.rule("extreme");
+    require(rule == "nan_else_by_signs_in_pixels" || rule == "windows_nan_else_by_signs",
+            "no native rule for this slot");
     looked_through_ = step.input(0).elements;
   }
   void run(const Run& run) const override {

@@ -30,6 +30,7 @@ class ExtremeRule:
     ``in_order``.
     `in_windows`: one comparison of many chains at once, `apply(kept, x, sign, vectors)`; the operator has the order.
     `in_pixels`: chains in vectors are those of whole vectors of 16 bytes in each pixel of the output.
+    `from_first`: chains of windows begin with their first element, and none is in vectors.
     """
 
     apply: Callable[..., np.ndarray]
@@ -42,6 +43,7 @@ class ExtremeRule:
     in_packets: bool = False
     in_windows: bool = False
     in_pixels: bool = False
+    from_first: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -291,6 +293,16 @@ def _nan_in_pixels(kept: np.ndarray, x: np.ndarray, sign: int, vectors: bool) ->
     return _nan_else_by_signs(pairs, sign, np.ones(len(pairs), np.bool_)).reshape(kept.shape)
 
 
+def _windows_by_signs(kept: np.ndarray, x: np.ndarray, sign: int, vectors: bool) -> np.ndarray:
+    """As `nan_else_by_signs_in_pixels` in vectors, wherever.
+
+    >>> kept, x = np.float32([1, -0.0, np.nan, 2]), np.float32([2, 0, 1, np.nan])
+    >>> RULES["windows_nan_else_by_signs"].apply(kept, x, 1, False).tolist()
+    [2.0, 0.0, nan, nan]
+    """
+    return _nan_in_pixels(kept, x, sign, True)
+
+
 RULES: dict[str, ExtremeRule] = {
     "first_unless_beyond": ExtremeRule(
         _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
@@ -371,5 +383,11 @@ RULES: dict[str, ExtremeRule] = {
         "for minima), +0 (-0 for minima) of zeros; elsewhere kept = kept < x ? x : kept; from the least finite number",
         in_windows=True,
         in_pixels=True,
+    ),
+    "windows_nan_else_by_signs": ExtremeRule(
+        _windows_by_signs,
+        "of windows: the first NaN, else the largest number (the smallest for minima), +0 (-0 for minima) of zeros",
+        in_windows=True,
+        from_first=True,
     ),
 }

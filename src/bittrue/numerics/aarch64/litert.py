@@ -70,7 +70,7 @@ SHARED = (
         ),
     ),
     Change("gelu", {"real_gelu": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")}),
-    *(Change(stem, _JOINED) for stem in ("fake_quant", "rfft2d", "audio_spectrogram", "mfcc")),
+    *(Change(stem, _JOINED) for stem in ("atan2", "fake_quant", "rfft2d", "audio_spectrogram", "mfcc")),
     Change("conv_transpose", {"quantize_asymmetric": AWAY["quantize_asymmetric"], **_JOINED}),
 )
 NORM = Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")})

@@ -65,7 +65,6 @@ CHANGES = (
         "max_pool", {"plain_range": ("type_limits",) * 2, "extreme": (None, "nan_else_by_signs_in_pixels")}, ("f32",)
     ),
     litert.NORM,
-    Change("atan2", limit="on aarch64 29 of 80,000 binary32 numbers have another last bit: the C library's"),
     Change("mean", {"order": ("four_lanes_twice", "four_lanes_twice_by_neighbours")}),
     *(
         Change(stem, {"real_function": ("binary32_rational_lanes_4", "binary32_fused_rational_lanes_4")})

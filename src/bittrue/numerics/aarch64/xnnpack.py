@@ -18,7 +18,10 @@ _CHAINS = {"sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_ch
 _CHAINS_OF_TAPS = {
     "sum_of_products": ("binary32_fused_from_bias_by_columns", "binary32_fused_by_columns_in_chains"),
 }
-_SCALES = {"scale_back": ("binary32_rows_then_fused", "binary32_product_of_scales")}
+_DYNAMIC = {
+    "scale_back": ("binary32_rows_then_fused", "binary32_product_of_scales"),
+    "quantize_asymmetric": ("binary32_range_even", "binary32_range_even_then_away"),
+}
 _BY_SIGNS = {"extreme": (None, "nan_else_by_signs")}
 _CHOSEN_BY_SIGNS = {"extreme": ("last_unless_beyond", "nan_else_by_signs")}
 _HALVES = {"real_function": ("binary32_short", "binary16_fused_flushed")}
@@ -29,8 +32,6 @@ _SUBNORMAL_HALVES = (
     "the delegate takes subnormal binary16 numbers for zeros and makes none on aarch64, and a NaN that arises has its "
     "sign bit clear there; bittrue keeps them, and sets it"
 )
-_ZEROS_OF_A_TAP = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
-_NAN_IN_A_WINDOW = "on aarch64 NaN stays wherever it lies in a window; of zeros, and of -0 and a bound of 0, it is 0"
 _SUBNORMAL_UP = "on aarch64 a subnormal number above 0 becomes 0 where 1 is the integer above it"
 _BEYOND = "on aarch64 sums that are beyond 32 bits times their scale become the other end of the type"
 _OVERFLOWING_ROWS = (
@@ -39,8 +40,8 @@ _OVERFLOWING_ROWS = (
 )
 _ZERO_UNDER_SLOPE = "on aarch64 -0 under a slope below 0 gives 0, and subnormal numbers are zeros"
 CHANGES = (
-    *(Change(stem, _SCALES, limit=_OVERFLOWING_ROWS, odd=True) for stem in ("conv", "fully_connected")),
-    Change("matmul", _SCALES),
+    *(Change(stem, _DYNAMIC, limit=_OVERFLOWING_ROWS, odd=True) for stem in ("conv", "fully_connected")),
+    Change("matmul", _DYNAMIC),
     *(Change(stem, _CHOSEN_BY_SIGNS, inputs=("f32",), when=_TWO, limit=None) for stem in ("maximum", "minimum")),
     Change("relu", _BY_SIGNS, inputs=("f32",), when=_ONE),
     Change("leaky_relu", {"slope": ("scaled_below_zero", "scaled_by_sign_bit")}),
@@ -50,8 +51,14 @@ CHANGES = (
         for stem in ("add", "sub", "mul", "div")
     ),
     Change("average_pool", {"plain_range": ("lower_for_nan", "unlimited_by_signs")}),
-    Change("average_pool", {"plain_range": ("unlimited",) * 2}, limit=_ZEROS_OF_A_TAP, odd=True),
-    Change("max_pool", {"plain_range": ("unlimited",) * 2}, limit=_NAN_IN_A_WINDOW, odd=True),
+    Change("average_pool", {"plain_range": ("unlimited",) * 2, **_BY_SIGNS}),
+    Change(
+        "max_pool",
+        {"plain_range": ("unlimited", "unlimited_by_signs"), "extreme": (None, "windows_nan_else_by_signs")},
+        limit=SUBNORMAL,
+        odd=True,
+        exact=True,
+    ),
     # Square roots are those of the processor there, and reciprocal ones quotients by them: rounded correctly.
     *(
         Change(stem, {"real_function": ("binary32_refined_lines", None)}, limit=SUBNORMAL, odd=True)

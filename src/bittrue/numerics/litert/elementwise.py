@@ -241,7 +241,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "atan2",
         ("T T -> T",),
-        {},
+        {"multiply_add": "rounded_twice"},
         "run",
         where=("f32", "f16", "bf16"),
         limit="different shapes of one rank are refused: the kernel does not compare them and reads past the end; "

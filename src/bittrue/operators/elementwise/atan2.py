@@ -1,8 +1,9 @@
-"""atan2: the angle of the point (second, first)."""
+"""atan2: the angle of the point (second, first). Slot `multiply_add`: whether its products are joined to sums."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,10 +22,17 @@ def infer(call: Call) -> list[Shape]:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """In binary32; binary16 is rounded back."""
     y, x = inputs
+    angle = partial(elementary.atan2, joined=step.rules["multiply_add"] != "rounded_twice")
     with np.errstate(under="ignore"):
-        return [blockwise(elementary.atan2, [y, x], y.dtype, np.dtype(np.float32))]
+        return [blockwise(angle, [y, x], y.dtype, np.dtype(np.float32))]
 
 
 OPERATOR = Operator(
-    "atan2", (), infer, nothing_to_prepare, reference, "angle of the point (second, first)", elementwise=2
+    "atan2",
+    ("multiply_add",),
+    infer,
+    nothing_to_prepare,
+    reference,
+    "angle of the point (second, first)",
+    elementwise=2,
 )

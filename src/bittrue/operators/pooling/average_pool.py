@@ -131,7 +131,7 @@ def _reference_whole(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 def _lower_one_tap(call: Call) -> Lowered:
-    """A window of one tap is a clamp, which leaves alone NaN and the sign of zeros."""
+    """A window of one tap is a clamp, which leaves alone NaN and, but for slot `extreme`, the sign of zeros."""
     return Lowered(limits(call), operator="relu")
 
 
@@ -158,6 +158,7 @@ OPERATOR = Operator(
         *_WAYS,
         "accumulate",
         "activation_range",
+        "extreme",
         "order",
         "scale_form",
         "store",

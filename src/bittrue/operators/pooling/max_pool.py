@@ -68,7 +68,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             largest = image
             for axis in (2, 1, 0):
                 largest = _along(step, images, largest, axis)
-        result[...] = plain_range.clamp(largest, step["low"], step["high"])
+        limit = plain_range.CLAMPS[step.rules.get("plain_range", "type_limits")]
+        result[...] = limit(largest, step["low"], step["high"])
     values = images.result(out)
     return [values] if len(step.outputs) == 1 else [values, _positions(step, x, values)]
 

@@ -41,6 +41,8 @@ def way(call: Call, windows: Sequence[Window]) -> str:
         raise call.unsupported("BT-POOL-EXTREME", f"windows by '{call.rules['extreme']}'", "choose other numerics")
     if rule.in_pixels:
         return "pixels"
+    if rule.from_first:
+        return "from_first"
     x, attributes = call.input(0), call.node.attributes
     block = attributes.get("block", CHANNELS)
     assert isinstance(block, int)
