@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.cli import cli
 from bittrue.plan import first_plan
+from support.build import T, chain
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -339,15 +340,25 @@ def test_commands_take_inputs_of_any_size(tmp_path: Path) -> None:
 
 
 def test_what_only_some_sizes_make_inexact_is_said_of_these(tmp_path: Path) -> None:
-    model = tmp_path / "m.onnx"
-    model.write_bytes(_model([("Det", ["x"], ["y"])], {"x": ["N", "K", "K"]}, ["y"]))
-    session, rng = bittrue.load(model).prepare(), np.random.default_rng(0)
-    small, large = (rng.standard_normal((1, size, size)).astype(np.float32) for size in (4, 20))
-    assert session.fitting({"x": small}).plan.inexact == ()
-    with pytest.warns(bittrue.InexactWarning, match="1 Det"):
-        fitted = session.fitting({"x": large})
-    assert (fitted.plan.inexact, fitted.inputs[0].shape) == (("Det",), large.shape)
-    for x, said in ((small, False), (large, True)):
-        np.save(tmp_path / "x.npy", x)
-        text = CliRunner().invoke(cli, ["run", str(model), "-i", str(tmp_path / "x.npy")]).output
+    """Sums of so many terms are known for single rows."""
+    rng = np.random.default_rng(0)
+    x, y = T("f32", (1, 700), signature=(-1, 700)), T("f32", (1, 4), signature=(-1, 4))
+    weights, bias = (T("f32", shape, data=rng.standard_normal(shape)) for shape in ((4, 700), (4,)))
+    options = ("FullyConnectedOptions", {})
+    model = tmp_path / "m.tflite"
+    model.write_bytes(chain([("FULLY_CONNECTED", options, [x, weights, bias], [y], 3)]))
+    session = bittrue.load(model).prepare("litert-optimized")
+    one, several = (rng.standard_normal((rows, 700)).astype(np.float32) for rows in (1, 3))
+    name = session.inputs[0].name
+    assert session.fitting({name: one}).plan.inexact == ()
+    with pytest.warns(bittrue.InexactWarning, match="1 FULLY_CONNECTED"):
+        fitted = session.fitting({name: several})
+    assert (fitted.plan.inexact, fitted.inputs[0].shape) == (("FULLY_CONNECTED",), several.shape)
+    for rows, said in ((one, False), (several, True)):
+        np.save(tmp_path / "x.npy", rows)
+        text = (
+            CliRunner()
+            .invoke(cli, ["run", str(model), "--numerics", "litert-optimized", "-i", str(tmp_path / "x.npy")])
+            .output
+        )
         assert ("may differ from the runtime in bits" in text) == said, text

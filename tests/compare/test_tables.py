@@ -16,24 +16,33 @@ PAIRS = [("litert", name) for name in numerics.names()[1:]] + [("litert-optimize
 compared = cache(compare_numerics)
 # Slots whose rules differ in whole formulas or in which elements they hold for: the formulas are the answer there.
 BY_FORMULA = {
+    "activation",
+    "beyond_32_bits",
     "byte_products",
+    "dot",
     "extreme",
+    "gate_normalization",
+    "hard_swish",
     "lanes",
     "log_softmax",
+    "multiply_add",
     "order",
     "plain_range",
     "power",
     "quantize_asymmetric",
+    "quantize_symmetric",
     "real_gelu",
     "real_normalization",
     "real_product",
     "real_softmax",
     "real_sum",
     "recurrence",
+    "row_product",
     "row_sums",
     "scale_back",
     "slope",
     "sum_of_products",
+    "table",
     "zero_points",
 }
 

@@ -85,5 +85,5 @@ def test_what_is_a_constant_for_the_delegate(operator: str) -> None:
         alone = bias == "f16" and weights != "f16" and operator != "TRANSPOSE_CONV"
         taken = weights in ways and bias in ways and not alone
         assert step.rules["sum_of_products"].startswith("binary32_fused_from_bias") == taken, (weights, bias)
-        assert step.inexact != taken
+        assert not step.inexact
         assert check(content, [feed]) == "equal", (weights, bias)

@@ -14,6 +14,7 @@ import bittrue
 from bittrue import numerics
 from bittrue.cli import cli
 from support.onnx_models import MICROSOFT, build, single
+from support.runtime_models import hidden_scores
 
 _X = np.float32([[3, -1, 3], [2, 5, -7]])
 
@@ -23,29 +24,13 @@ def _distances(*constants: str) -> bytes:
     return single("CDist", {"x": _X, "z": _X}, [1], domain=MICROSOFT, constants=constants)[0]
 
 
-def _attention(later: bool = False) -> bytes:
-    """Softmax of scores that a mask hides: the runtime may join such to one operator."""
-    nodes = [
-        helper.make_node("Expand", ["x", "size"], ["whole"]),
-        helper.make_node("Div", ["whole", "two"], ["half"]),
-        helper.make_node("MatMul", ["half", "keys"], ["scores"]),
-        helper.make_node("Where", ["mask", "least", "scores"], ["hidden"]),
-        helper.make_node("Softmax", ["hidden"], ["y"]),
-    ]
-    size = {"size": np.int64([1, 3])}
-    constants = {"keys": np.eye(3, dtype=np.float32), "two": np.float32(2), "least": np.float32(-np.inf)}
-    constants["mask"] = np.zeros((1, 3), bool)
-    constants |= {} if later else size
-    return build(nodes, {"x": _X[:1]} | (size if later else {}), {"y": 1}, constants, opset=11)[0]
-
-
 def test_steps_folded_and_later() -> None:
     for constants in ((), ("x", "z")):
         plan = bittrue.load(_distances(*constants)).prepare("onnxruntime@aarch64").plan
         assert set(plan.inexact) == {"CDist"}
         assert "in bits" in str(plan)
     # The size is an input, so that what follows is planned while running.
-    plan = bittrue.load(_attention(later=True)).prepare("onnxruntime").plan
+    plan = bittrue.load(hidden_scores(size_later=True)).prepare("onnxruntime").plan
     assert plan.later is not None
     assert plan.inexact == ("Softmax",)
     assert "in bits" in str(plan)
@@ -77,7 +62,7 @@ def test_kernels_for_binary16_on_aarch64() -> None:
 
 def test_commands(tmp_path: Path) -> None:
     path = tmp_path / "attention.onnx"
-    path.write_bytes(_attention())
+    path.write_bytes(hidden_scores())
     for command in ("plan", "run"):
         done = CliRunner().invoke(cli, [command, str(path)], env={"COLUMNS": "300"})
         assert done.exit_code == 0, done.output
@@ -86,7 +71,7 @@ def test_commands(tmp_path: Path) -> None:
 
 def test_warning() -> None:
     with pytest.warns(bittrue.InexactWarning, match="1 Softmax under numerics 'onnxruntime'") as said:
-        bittrue.load(_attention()).prepare("onnxruntime")
+        bittrue.load(hidden_scores()).prepare("onnxruntime")
     assert [one.filename for one in said] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -94,7 +79,7 @@ def test_warning() -> None:
 
 
 def test_evaluate_says_it_first(tmp_path: Path) -> None:
-    (tmp_path / "top.onnx").write_bytes(_attention())
+    (tmp_path / "top.onnx").write_bytes(hidden_scores())
     np.savez(tmp_path / "data.npz", x=_X[:, None], y=np.int64([0, 1]))
     command = ["evaluate", str(tmp_path / "top.onnx"), "--data", str(tmp_path / "data.npz")]
     done = CliRunner().invoke(cli, command)
