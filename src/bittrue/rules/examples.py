@@ -343,7 +343,9 @@ def _real_function(first: str, second: str) -> Iterator[Example]:
     rules = [real_function.RULES[name] for name in (first, second)]
     x = np.linspace(-4, 4, 2001, dtype=np.float32)
     for stem in sorted({*rules[0].functions} & {*rules[1].functions}):
-        one, other = (rule.functions[stem](x.astype(rule.type or np.float16), **_PARAMETERS.get(stem, {})) for rule in rules)
+        one, other = (
+            rule.functions[stem](x.astype(rule.type or np.float16), **_PARAMETERS.get(stem, {})) for rule in rules
+        )
         for place in np.flatnonzero((one != other) & ~(np.isnan(one) & np.isnan(other)))[:1]:
             yield Example(f"{stem} of {x[place]!s}", (f"{one[place]!s}", f"{other[place]!s}"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -84,8 +83,25 @@ def _q15_gate(
     return np.clip(stored, minimum, maximum)
 
 
+def q15_gate_trunc(
+    q: np.ndarray, scale: float, zero_point: int, out_scale: float, out_zero_point: int, low: int, high: int
+) -> np.ndarray:
+    """(gate * y / 2^15) / 2^-e in 15 bits: the product is truncated, divisions by powers of two round ties away from zero.
+
+    See `_q15_gate`.
+    """
+    return _q15_gate(q, scale, zero_point, out_scale, out_zero_point, low, high, vectors=False)
+
+
+def q15_gate_down(
+    q: np.ndarray, scale: float, zero_point: int, out_scale: float, out_zero_point: int, low: int, high: int
+) -> np.ndarray:
+    """(gate * y / 2^15) / 2^-e in 15 bits: the product is rounded down, divisions by powers of two round ties up.
+
+    See `_q15_gate`.
+    """
+    return _q15_gate(q, scale, zero_point, out_scale, out_zero_point, low, high, vectors=True)
+
+
 HardSwishRule = Callable[[np.ndarray, float, int, float, int, int, int], np.ndarray]
-RULES: dict[str, HardSwishRule] = {
-    "q15_gate_trunc": partial(_q15_gate, vectors=False),
-    "q15_gate_down": partial(_q15_gate, vectors=True),
-}
+RULES: dict[str, HardSwishRule] = {"q15_gate_trunc": q15_gate_trunc, "q15_gate_down": q15_gate_down}
