@@ -17,11 +17,12 @@ inline float scalar_logistic(float x) {
 }
 
 // In place, for a vector whose first element stands `start` elements behind a boundary of four.
+template <bool kFused = false>
 inline void logistic_lanes_4(float* x, int64_t count, int64_t start) {
   const int64_t first = (4 - start % 4) % 4, head = first < count ? first : count;
   const int64_t tail = head + (count - head) / 4 * 4;
   for (int64_t i = 0; i < head; ++i) x[i] = scalar_logistic(x[i]);
-  for (int64_t i = head; i < tail; ++i) x[i] = arithmetic::rational::logistic(x[i]);
+  for (int64_t i = head; i < tail; ++i) x[i] = arithmetic::rational::logistic<kFused>(x[i]);
   for (int64_t i = tail; i < count; ++i) x[i] = scalar_logistic(x[i]);
 }
 
@@ -32,6 +33,7 @@ inline void logistic_lanes_4(float* x, int64_t count, int64_t start) {
   RULE(relu_n1_to_1, (x > 1.0f ? 1.0f : x) > -1.0f ? (x > 1.0f ? 1.0f : x) : -1.0f) \
   RULE(relu6, (x > 6.0f ? 6.0f : x) > 0.0f ? (x > 6.0f ? 6.0f : x) : 0.0f)          \
   RULE(tanh, arithmetic::rational::tanh(x))                                         \
+  RULE(fused_tanh, arithmetic::rational::tanh<true>(x))                             \
   RULE(sign_bit, std::signbit(x) ? 1.0f : 0.0f)
 
 enum class Activation : uint8_t {

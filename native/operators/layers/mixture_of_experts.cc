@@ -417,16 +417,21 @@ class MixtureOfExperts final : public Kernel {
     std::fill_n(c.asked, s_.experts, 0);
     for (int64_t row = 0; row < s_.rows; ++row) {
       const float* scores = reinterpret_cast<const float*>(run.inputs[kScores]) + row * s_.experts;
-      // The larger score first, of equal ones the later expert.
-      arithmetic::partial_sort(c.best, k_, s_.experts, [scores](int32_t a, int32_t b) {
-        return scores[b] < scores[a] || (scores[a] == scores[b] && b < a);
-      });
-      float* factors = c.factors + row * k_;
+      const float* ranks = scores;
       if (of_all_) {
+        // Scores that differ may have one share.
         float largest = scores[0];
         for (int64_t i = 1; i < s_.experts; ++i) largest = largest < scores[i] ? scores[i] : largest;
         for (int64_t i = 0; i < s_.experts; ++i) c.shares[i] = arithmetic::exp(scores[i] - largest);
         multiply(c.shares, s_.experts, 1.0f / sum(c.shares, s_.experts));
+        ranks = c.shares;
+      }
+      // The larger one first, of equal ones the later expert.
+      arithmetic::partial_sort(c.best, k_, s_.experts, [ranks](int32_t a, int32_t b) {
+        return ranks[b] < ranks[a] || (ranks[a] == ranks[b] && b < a);
+      });
+      float* factors = c.factors + row * k_;
+      if (of_all_) {
         for (int64_t i = 0; i < k_; ++i) factors[i] = c.shares[c.best[i]];
         if (normalized_) multiply(factors, k_, 1.0f / sum(factors, k_));
       } else if (counts_) {

@@ -30,8 +30,11 @@ std::vector<int8_t> byte_constant(const Operand& operand, int64_t count) {
 }
 
 rules::Activation activation_of(const Step& step, bool none) {
-  require(step.rule("activation") == "binary32_rational_lanes_4", "no native activation rule");
-  const rules::Activation found = rules::find_activation(step.text("activation"));
+  const bool fused = step.rule("activation") == "binary32_fused_rational_lanes_4";
+  require(fused || step.rule("activation") == "binary32_rational_lanes_4", "no native activation rule");
+  rules::Activation found = rules::find_activation(step.text("activation"));
+  require(found != rules::Activation::fused_tanh, "no native activation");
+  if (fused && found == rules::Activation::tanh) found = rules::Activation::fused_tanh;
   require(found != rules::Activation::unknown && (none || found != rules::Activation::none), "no native activation");
   return found;
 }
@@ -77,7 +80,7 @@ void RealMatrix::add(const Rows& x, float* total) const {
     }
     const float* source = x.x + b * columns_;
     for (int64_t r = 0; r < rows_; ++r) {
-      out[r] = rules::dot(dot_, real_.data() + r * columns_, source, columns_, out[r], rows_ == 1);
+      out[r] = rules::dot(dot_, real_.data() + r * columns_, source, columns_, out[r], rows_);
     }
   }
 }

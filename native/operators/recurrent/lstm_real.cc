@@ -35,16 +35,31 @@ struct RealGate {
   std::vector<float> diagonal, peephole, bias, norm;
 };
 
-// (x - mean) / sqrt(variance + 1e-8) * weights + bias of one row; sums from the first element to the last.
-void normalize(float* x, const RealGate& gate) {
-  const auto count = static_cast<float>(gate.norm.size());
-  float total = 0, squares = 0;
-  for (size_t i = 0; i < gate.norm.size(); ++i) total += x[i];
-  const float mean = total / count;
-  for (size_t i = 0; i < gate.norm.size(); ++i) {
-    x[i] = x[i] - mean;
-    squares += x[i] * x[i];
+// A sum from the first element to the last; or by binary32_fused_16_lanes: of whole sixteens in lanes, of which the first four
+// get those 12 and 4 behind, and those 8 behind. `add(total, x)` gives a total with one more.
+template <class Add>
+float add_up(const float* x, size_t count, bool in_lanes, const Add& add) {
+  const size_t whole = in_lanes ? count / 16 * 16 : 0;
+  float total = 0;
+  if (in_lanes) {
+    float lanes[16] = {}, four[4];
+    for (size_t i = 0; i < whole; ++i) lanes[i % 16] = add(lanes[i % 16], x[i]);
+    for (int l = 0; l < 4; ++l) four[l] = (lanes[12 + l] + lanes[4 + l]) + (lanes[8 + l] + lanes[l]);
+    total = rules::in_pairs(four);
   }
+  for (size_t i = whole; i < count; ++i) total = add(total, x[i]);
+  return total;
+}
+
+// (x - mean) / sqrt(variance + 1e-8) * weights + bias of one row; squares are joined with their sums in lanes.
+void normalize(float* x, const RealGate& gate, bool in_lanes) {
+  const size_t size = gate.norm.size();
+  const auto count = static_cast<float>(size);
+  const float mean = add_up(x, size, in_lanes, [](float total, float value) { return total + value; }) / count;
+  for (size_t i = 0; i < size; ++i) x[i] = x[i] - mean;
+  const float squares = add_up(x, size, in_lanes, [in_lanes](float total, float value) {
+    return in_lanes ? std::fma(value, value, total) : total + value * value;
+  });
   const float inverse = 1.0f / std::sqrt(squares / count + 1e-8f);
   for (size_t i = 0; i < gate.norm.size(); ++i) x[i] = (x[i] * inverse) * gate.norm[i] + gate.bias[i];
 }
@@ -54,8 +69,12 @@ class RealLstm final : public Kernel {
   explicit RealLstm(const Step& step, bool backward = false)
       : s_(step), activation_(activation_of(step, false)), backward_(backward) {
     require(step.input(0).type == Type::f32 && step.input(kCellState).type == Type::f32, "other types");
-    require(step.rule("dot") == "binary32_lanes_4_by_halves" && step.rule("multiply_add") == "rounded_twice" &&
-                step.rule("gate_normalization") == "binary32_in_order",
+    joined_ = step.rule("multiply_add") == "rounded_once";
+    in_lanes_ = step.rule("gate_normalization") == "binary32_fused_16_lanes";
+    fused_ = step.rule("activation") == "binary32_fused_rational_lanes_4";
+    require((joined_ || step.rule("multiply_add") == "rounded_twice") &&
+                (in_lanes_ || step.rule("gate_normalization") == "binary32_in_order") &&
+                rules::find_dot(step.rule("dot")) != rules::DotRule::unknown,
             "no native rule for these slots");
     cell_clip_ = static_cast<float>(step.real("cell_clip"));
     projection_clip_ = static_cast<float>(step.real("projection_clip"));
@@ -94,7 +113,12 @@ class RealLstm final : public Kernel {
         float* h = memory.h + b * s_.outputs;
         if (!advance(source + place * s_.features, h, memory.c + b * s_.cells, b, memory)) return false;
         for (int64_t row = 0; row < group_; ++row) {
-          std::copy_n(h + row * s_.outputs, s_.outputs, out + (place + row) * apart);
+          const float* from = h + row * s_.outputs;
+          std::copy_n(from, s_.outputs, out + (place + row) * apart);
+          // Signs and payloads of NaN are the reference's to tell.
+          for (int64_t i = 0; i < s_.outputs && fused_; ++i) {
+            if (from[i] != from[i]) return false;
+          }
         }
       }
     }
@@ -177,15 +201,20 @@ class RealLstm final : public Kernel {
       if (gate.diagonal.empty()) {
         multiply(gate.back, *back, values, count);
       } else {
-        for (int64_t i = 0; i < count; ++i) values[i] += gate.diagonal[i % s_.cells] * h[i];
+        for (int64_t i = 0; i < count; ++i) values[i] = add(gate.diagonal[i % s_.cells], h[i], values[i]);
       }
     }
     if (!gate.peephole.empty()) {
-      for (int64_t i = 0; i < count; ++i) values[i] += gate.peephole[i % s_.cells] * c[i];
+      for (int64_t i = 0; i < count; ++i) values[i] = add(gate.peephole[i % s_.cells], c[i], values[i]);
     }
     if (!gate.norm.empty()) {
-      for (int64_t b = 0; b < group_; ++b) normalize(values + b * s_.cells, gate);
+      for (int64_t b = 0; b < group_; ++b) normalize(values + b * s_.cells, gate, in_lanes_);
     }
+  }
+
+  float add(float a, float b, float total) const { return joined_ ? std::fma(a, b, total) : total + a * b; }
+  void logistic(float* values, int64_t count, int64_t begin) const {
+    (fused_ ? rules::logistic_lanes_4<true> : rules::logistic_lanes_4<false>)(values, count, begin);
   }
 
   void multiply(const RealMatrix& matrix, const Rows& rows, float* values, int64_t count) const {
@@ -209,16 +238,16 @@ class RealLstm final : public Kernel {
     for (const int gate : {kInputGate, kForgetGate, kCellGate}) {
       if (gates_[gate].present) open(gates_[gate], with_x, with_back, h, c, memory.gates[gate]);
     }
-    if (with_input) rules::logistic_lanes_4(take, count, start(kInputGate, first));
-    rules::logistic_lanes_4(forget, count, start(kForgetGate, first));
+    if (with_input) logistic(take, count, start(kInputGate, first));
+    logistic(forget, count, start(kForgetGate, first));
     for (int64_t i = 0; i < count; ++i) {
       const float j = rules::activate(activation_, update[i]), amount = with_input ? take[i] : 1.0f - forget[i];
       const float kept = forget[i] * c[i];
-      c[i] = clipped(kept + j * amount, cell_clip_);
+      c[i] = clipped(add(j, amount, kept), cell_clip_);
     }
     // Its peephole sees the new cells.
     open(gates_[kOutputGate], with_x, with_back, h, c, output);
-    rules::logistic_lanes_4(output, count, start(kOutputGate, first));
+    logistic(output, count, start(kOutputGate, first));
     if (!projected_) {
       for (int64_t i = 0; i < count; ++i) h[i] = output[i] * rules::activate(activation_, c[i]);
       return true;
@@ -247,6 +276,7 @@ class RealLstm final : public Kernel {
   bool backward_;
   float cell_clip_ = 0, projection_clip_ = 0;
   bool quantized_ = false, asymmetric_ = false, projected_ = false, with_matrix_ = false;
+  bool joined_ = false, in_lanes_ = false, fused_ = false;
   int64_t group_ = 1, widest_ = 0;
   RealGate gates_[kGates];
   RealMatrix projection_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/layers/real_weights.h"
@@ -131,6 +132,11 @@ class RealFilter final : public Kernel {
     } else {
       features_.add(rows, fresh);
     }
+    // Signs and payloads of NaN are the reference's to tell where sums are fused; the state is as it was.
+    const bool fused = dot_ == rules::DotRule::fused_lanes_4_in_pairs;
+    if (fused && !(all_finite(fresh, s_.batch * s_.filters) && all_finite(state, s_.batch * s_.filters * s_.memory))) {
+      throw Undefined();
+    }
     forget(state, s_);
     float* each = fresh + s_.batch * s_.filters;
     for (int64_t b = 0; b < s_.batch; ++b) {
@@ -138,7 +144,7 @@ class RealFilter final : public Kernel {
         run.check();
         float* memory = state + (b * s_.filters + f) * s_.memory;
         memory[s_.memory - 1] = fresh[b * s_.filters + f];
-        each[f] = rules::dot(dot_, time_.data() + f * s_.memory, memory, s_.memory, 0.0f, false);
+        each[f] = rules::dot(dot_, time_.data() + f * s_.memory, memory, s_.memory, 0.0f, s_.filters + 1);
       }
       for (int64_t u = 0; u < s_.units; ++u) {
         float total = rules::sum(dot_, each + u * s_.rank, s_.rank);

@@ -73,17 +73,22 @@ class NormalizeBytes final : public Kernel {
 
 class NormalizeReal final : public Kernel {
  public:
-  explicit NormalizeReal(const Step& step) : rows_(step) {}
+  // Squares are rounded, or with `eights` those behind the last whole eight joined with their sum; NaN is the reference's
+  // then.
+  NormalizeReal(const Step& step, bool eights) : rows_(step), eights_(eights) {}
 
   void run(const Run& run) const override {
     for (int64_t row = 0; row < rows_.rows; ++row) {
       const auto* in = reinterpret_cast<const float*>(run.inputs[0]) + row * rows_.length;
       auto* out = reinterpret_cast<float*>(run.outputs[0]) + row * rows_.length;
       float squares = in[0] * in[0];  // from left to right
-      for (int64_t i = 1; i < rows_.length; ++i) {
+      const int64_t whole = eights_ ? rows_.length / 8 * 8 : rows_.length;
+      for (int64_t i = 1; i < whole; ++i) {
         const float square = in[i] * in[i];
         squares = rules::keep_first_nan(squares + square, squares, square);
       }
+      for (int64_t i = std::max<int64_t>(1, whole); i < rows_.length; ++i) squares = std::fma(in[i], in[i], squares);
+      if (eights_ && !std::isfinite(squares)) throw Undefined();
       const float length = rules::length_or_epsilon(squares);
       for (int64_t i = 0; i < rows_.length; ++i) out[i] = rules::keep_first_nan(in[i] / length, in[i], length);
     }
@@ -91,6 +96,7 @@ class NormalizeReal final : public Kernel {
 
  private:
   NormalizedRows rows_;
+  bool eights_;
 };
 
 // binary32_lanes, binary32_joined and binary64_running: along any axis, sums in order, of fused squares if joined; rows
@@ -163,7 +169,8 @@ std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) 
     return std::make_unique<NormalizeAlong<float>>(step);
   }
   const std::string& rule = step.rule("normalize");
-  if (type == Type::f32 && rule == "binary32_divide") return std::make_unique<NormalizeReal>(step);
+  const bool eights = rule == "binary32_divide_by_eights_then_fused";
+  if (type == Type::f32 && (eights || rule == "binary32_divide")) return std::make_unique<NormalizeReal>(step, eights);
   if (!is_8bit(type)) return nullptr;
   if (rule == "q31_exponent_plus_7_two_step_up_away") {
     return std::make_unique<NormalizeBytes>(step, rules::q31_exponent_plus_7_two_step_up_away);

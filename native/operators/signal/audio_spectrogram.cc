@@ -17,13 +17,14 @@ class Spectrogram final : public Kernel {
       : length_(step.integer("length", 2, int64_t{1} << 20)),
         stride_(step.integer("stride", 1, int64_t{1} << 31)),
         squared_(step.integer("squared", 0, 1) != 0),
-        fourier_(length_ / 2) {
+        joined_(step.rule("multiply_add") == "rounded_once"),
+        fourier_(length_ / 2, joined_) {
     const Operand &x = step.input(0), &out = step.output();
     require(
         x.type == Type::f32 && out.type == Type::f32 && x.dense() && out.dense() && x.rank() == 2 && out.rank() == 3,
         "no native kernel for these types");
     require((length_ & (length_ - 1)) == 0, "lengths are powers of two");
-    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
+    require(joined_ || step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     const Array& weights = step.array("weights");
     require(weights.type == Type::f64 && weights.count <= length_, "the weights have another form");
     for (int64_t i = 0; i < weights.count; ++i) weights_.push_back(weights.real(i));
@@ -54,7 +55,8 @@ class Spectrogram final : public Kernel {
         float* to = reinterpret_cast<float*>(run.outputs[0]) + (2 * task + which) * (half + 1);
         to[0] = static_cast<float>(z[0].re[which] * z[0].re[which]);
         for (int64_t i = 1; i < half; ++i) {
-          to[i] = static_cast<float>(z[i].re[which] * z[i].re[which] + z[i].im[which] * z[i].im[which]);
+          const double re = z[i].re[which], square = z[i].im[which] * z[i].im[which];
+          to[i] = static_cast<float>(joined_ ? std::fma(re, re, square) : re * re + square);
         }
         to[half] = static_cast<float>(z[0].im[which] * z[0].im[which]);
         for (int64_t i = 0; i <= half && !squared_; ++i) to[i] = std::sqrt(to[i]);
@@ -69,7 +71,7 @@ class Spectrogram final : public Kernel {
   int64_t worker_bytes() const { return length_ * static_cast<int64_t>(sizeof(arithmetic::Pairs)); }
 
   int64_t length_, stride_, channels_ = 0, windows_ = 0;
-  bool squared_;
+  bool squared_, joined_;
   arithmetic::Fourier fourier_;
   std::vector<double> weights_;
 };

@@ -27,7 +27,8 @@ class Cepstra final : public Kernel {
                 coefficients_ <= kMostCosines && cosines.count == coefficients_ * channels_,
             "the shapes do not fit");
     require(0 <= low_ && low_ < high_, "the limits enclose nothing");
-    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
+    joined_ = step.rule("multiply_add") == "rounded_once";
+    require(joined_ || step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     cosines_.resize(static_cast<size_t>(cosines.count));
     // By channel: what a channel adds to all coefficients lies side by side.
     for (int64_t i = 0; i < cosines.count; ++i) {
@@ -82,7 +83,8 @@ class Cepstra final : public Kernel {
     if (f.end >= bins_) return f;
     // The center of channel -1 is where they begin.
     const auto center = [&](int32_t channel) {
-      return channel < 0 ? start : start + spacing * static_cast<double>(channel + 1);
+      const auto place = static_cast<double>(channel + 1);
+      return channel < 0 ? start : joined_ ? std::fma(spacing, place, start) : start + spacing * place;
     };
     int32_t channel = 0;
     for (int64_t i = f.start; i <= f.end; ++i) {
@@ -109,13 +111,18 @@ class Cepstra final : public Kernel {
     for (int64_t c = 0; c < channels_; ++c) {
       const double sum = sums[c + 1], floored = sum < 1e-12 ? 1e-12 : sum;
       const double logarithm = std::log(floored), *cosines = cosines_.data() + c * coefficients_;
-      for (int64_t i = 0; i < coefficients_; ++i) out[i] += cosines[i] * logarithm;
+      // Of channels that fill no whole four products are joined with their sums.
+      const bool joins = joined_ && c >= channels_ / 4 * 4;
+      for (int64_t i = 0; i < coefficients_; ++i) {
+        out[i] = joins ? std::fma(cosines[i], logarithm, out[i]) : out[i] + cosines[i] * logarithm;
+      }
     }
     for (int64_t i = 0; i < coefficients_; ++i) to[i] = static_cast<float>(out[i]);
   }
 
   int64_t channels_, bins_ = 0, coefficients_ = 0, spectra_ = 0;
   double low_, high_;
+  bool joined_;
   std::vector<double> cosines_;  // [channels][coefficients]
 };
 

@@ -16,14 +16,18 @@ constexpr int64_t kMostNumbers = int64_t{1} << 26;  // of a matrix
 class RealMatrices final : public Kernel {
  public:
   explicit RealMatrices(const Step& step)
-      : height_(length(step, "height")), width_(length(step, "width")), along_(width_ / 2), down_(height_) {
+      : height_(length(step, "height")),
+        width_(length(step, "width")),
+        joined_(step.rule("multiply_add") == "rounded_once"),
+        along_(width_ / 2, joined_),
+        down_(height_, joined_) {
     const Operand &x = step.input(0), &out = step.output();
     require(x.type == Type::f32 && out.type == Type::c64 && x.dense() && out.dense() && x.rank() >= 2,
             "no native kernel for these types");
     given_height_ = x.shape[x.rank() - 2], given_width_ = x.shape[x.rank() - 1];
     for (int i = 0; i + 2 < x.rank(); ++i) matrices_ *= x.shape[i];
     require(height_ * width_ <= kMostNumbers, "the matrices are very large");
-    require(step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
+    require(joined_ || step.rule("multiply_add") == "rounded_twice", "no native rule for this slot");
     require(out.elements == matrices_ * height_ * (width_ / 2 + 1), "the shapes do not fit");
     together_ =
         std::clamp<int64_t>((kTaskMostBytes / 8) / (height_ * (width_ + 2)), 1, std::max<int64_t>(1, matrices_));
@@ -152,6 +156,7 @@ class RealMatrices final : public Kernel {
   }
 
   int64_t height_, width_, given_height_ = 0, given_width_ = 0, matrices_ = 1, together_ = 1;
+  bool joined_;
   arithmetic::Fourier along_, down_;
 };
 
