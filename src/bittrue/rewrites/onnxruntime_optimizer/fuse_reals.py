@@ -15,7 +15,7 @@ from .attention_groups import join_attention, mark_attention
 from .block_weights import join_biases
 from .blocked_channels import is_blocked, join_residual_sums
 from .free_dimensions import known_shape
-from .gates import GELU, join_fast_gelu, join_gelu, mark_gates
+from .gates import GELU, join_biased_gelu, join_fast_gelu, join_gelu, mark_gates
 from .quantized_preparation import join_products
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import cast_before_transposing, join_all_transpositions, mark_transposed, merge_factors
@@ -93,6 +93,7 @@ def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
     for _ in editor.rounds(_ROUNDS):
         if version < GELU:
             join_gelu(editor)
+        join_biased_gelu(editor, shapes)
         if version < NORMALIZATION:
             join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import HALF_KERNEL, Attribute, Node
+from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import known_shape
 
 # From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
 GELU = 20
@@ -100,6 +102,18 @@ def join_gelu(editor: Editor) -> None:
             _define_gelu(editor, start, x, result[0])
         else:
             editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
+
+
+def join_biased_gelu(editor: Editor, shapes: Shapes) -> None:
+    """A sum of binary16 numbers with a vector that only a Gelu reads: both together have no kernel for these."""
+    for node in editor.nodes():
+        gelu = only(editor, node, "Gelu") if node.source == "Add" and node.attributes.get(HALF_KERNEL) else None
+        if gelu is None or editor.type(node.outputs[0]) != "f16":
+            continue
+        left, right = (known_shape(editor, shapes, index) for index in node.inputs)
+        if left and right and left[-1] == right[-1] != -1 and 1 in (len(left), len(right)):
+            editor.change(node, source="BiasGelu", version=1)
+            editor.change(gelu, source="BiasGelu", version=1)
 
 
 def _joins_gelu(editor: Editor, x: int) -> bool:

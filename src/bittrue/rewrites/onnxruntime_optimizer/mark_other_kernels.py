@@ -28,6 +28,8 @@ _OTHERS = {
 }
 # Operators that join products and sums, and what becomes a difference of two products.
 _JOINED = ("CDist", "GatedAdd", "QEmbedLayerNormalization")
+# The version that has a definition.
+_LEAKY_RELU = 16
 _LAST = (
     "convolutions of binary16 numbers lie with their channels last on aarch64: where the runtime moves a transposition"
     " of theirs, a sum along axes has another order, or a cast that goes here stays (1 of 48 random graphs)"
@@ -62,20 +64,28 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 
 def _join_definitions(editor: Editor) -> None:
-    """Gelu of binary16 numbers, which importers take apart, as there is no kernel elsewhere."""
+    """Gelu and LeakyRelu of binary16 numbers, which importers take apart, as there is no kernel elsewhere."""
     groups = defaultdict[str, list[Node]](list)
     for node in editor.nodes():
         groups[str(node.attributes.get("defines", ""))].append(node)
     for whole, nodes in groups.items():
-        result = nodes[-1].outputs[0]
+        result, name = nodes[-1].outputs[0], whole.split(" ")[0]
         # What com.microsoft defines has no such casts.
-        if whole.split(" ")[0] == "Gelu" and editor.type(result) == "f16" and nodes[0].source == "CastLike":
+        if editor.type(result) != "f16" or nodes[0].source != "CastLike":
+            continue
+        if name == "LeakyRelu":
+            alpha, x = editor.value(nodes[0].inputs[0]), nodes[-1].inputs[2]
+            assert alpha is not None
+            editor.remove(*nodes)
+            slope: dict[str, Attribute] = {"alpha": float(alpha.reshape(-1)[0])}
+            editor.add(nodes[-1], "leaky_relu", (x,), (result,), slope, source=name, version=_LEAKY_RELU)
+        if name == "Gelu":
             half = editor.writer(nodes[-1].inputs[0])
             assert half is not None
             x = half.inputs[1]
             editor.remove(*nodes)
             form: dict[str, Attribute] = {"approximate": any(node.source == "Tanh" for node in nodes)}
-            editor.add(nodes[-1], "gelu", (x,), (result,), form, source="Gelu", version=GELU)
+            editor.add(nodes[-1], "gelu", (x,), (result,), form, source=name, version=GELU)
 
 
 def _is_other(editor: Editor, node: Node) -> bool:

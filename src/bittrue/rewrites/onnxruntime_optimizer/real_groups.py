@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...graph import Attribute, Node
+from ...graph import HALF_KERNEL, Attribute, Node
 from .. import Shapes
 from ..called_graphs import INLINED
 from ..editing import Editor
@@ -195,7 +195,7 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
     """A sum of two tensors [N, M, K] that only a layer normalization reads: its rows are summed in another order.
 
     A constant vector that is added to one of the two is added last; before a SkipLayerNormalization of the file, too,
-    where it is added to a product.
+    where it is added to a product. Sums of binary16 numbers with a kernel are parts of the normalization then.
     """
     sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
@@ -211,16 +211,35 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
             editor.only_reader(first) is not node or node.attributes["summed"] or not _same_three(sizes, first)
         ):
             continue
-        if editor.type(first.outputs[0]) != "f32":
+        half = new and _has_kernel(first) and editor.type(first.outputs[0]) == "f16"
+        if not half and editor.type(first.outputs[0]) != "f32":
             continue
         if any(len(known_shape(editor, shapes, part) or ()) > 1 for part in node.inputs[1:]):
             continue
         later = _added_later(editor, sizes, first, node)
-        if later is not None:
+        if later is not None and (not half or _has_kernel(later[0])):
             _add_later(editor, first, *later)
+        if half:
+            _make_parts(editor, node)
         if new:
             attributes = {**node.attributes, "axis": -1, "summed": True}
             editor.change(node, attributes=attributes, source="SkipLayerNormalization")
+
+
+def _has_kernel(node: Node) -> bool:
+    return bool(node.attributes.get(HALF_KERNEL))
+
+
+def _make_parts(editor: Editor, normalization: Node) -> None:
+    """Says of the sum before it, and of one with a vector behind that, that they are the same operator's."""
+    total = editor.writer(normalization.inputs[0])
+    assert total is not None
+    before = editor.writer(total.inputs[0])
+    inner = before is not None and editor.tensors[total.inputs[0] or 0].name.endswith("/skipped")
+    for part, kind in ((total, "row"), (before, "sequence")) if inner else ((total, "sequence"),):
+        if part is not None:
+            attributes: dict[str, Attribute] = {**part.attributes, "skipped": kind}
+            editor.change(part, attributes=attributes, source="SkipLayerNormalization", version=1)
 
 
 def _same_three(sizes: Callable[[int | None], Sizes | None], node: Node) -> bool:
