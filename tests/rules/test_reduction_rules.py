@@ -16,13 +16,14 @@ F32 = np.float32
 
 # slot -> rule -> what it makes of one literal case, the same for every rule of the slot.
 CASES: dict[str, dict[str, list[float]]] = {
-    # The averages of -1 and -2 and of three numbers with the sum 5.
+    # The averages of -1 and -2, of three numbers with the sum 5, and twice of 13 with the sum 13.
     "average": {
-        "integer_half_away": [-2, 2],
-        "integer_half_up": [-1, 2],
-        "integer_trunc": [-1, 1],
-        "binary32_divide": [-1.5, 1.6666666269302368],
-        "binary32_reciprocal": [-1.5, 1.6666667461395264],
+        "integer_half_away": [-2, 2, 1, 1],
+        "integer_half_up": [-1, 2, 1, 1],
+        "integer_trunc": [-1, 1, 1, 1],
+        "binary32_divide": [-1.5, 1.6666666269302368, 1.0, 1.0],
+        "binary32_reciprocal": [-1.5, 1.6666667461395264, 1.0, 1.0],
+        "binary32_reciprocal_in_fours": [-1.5, 1.6666667461395264, 0.9999999403953552, 0.9999999403953552],
     },
     # Pairs with the sums -12 and -13, the output scale being 4 times the input scale: -1.5 and -1.625.
     "mean": {
@@ -186,9 +187,10 @@ def interpolated(name: str, pixels: list[int], out: int, half_pixel: bool = Fals
 
 
 def result(slot: str, name: str) -> list[float]:
-    real = name.startswith("binary32_divide") or name == "binary32_reciprocal"
+    real = name.startswith(("binary32_divide", "binary32_reciprocal"))
     if slot == "average":
-        return average.RULES[name](np.array([-3, 5], F32 if real else np.int64), np.array([2, 3])).tolist()
+        totals = np.array([[-3], [5], [13], [13]], F32 if real else np.int64)
+        return average.RULES[name](totals, np.array([[2], [3], [13], [13]]))[:, 0].tolist()
     if slot == "mean":
         rule = mean.RULES[name]
         if rule.prepare_scales is not None:

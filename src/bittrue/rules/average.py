@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arithmetic import fixed_point
+from ..arithmetic import fixed_point, reciprocal_estimate
 
 AverageRule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -76,10 +76,26 @@ def binary32_reciprocal(total: np.ndarray, count: np.ndarray) -> np.ndarray:
         return total * (np.float32(1) / count.astype(np.float32))
 
 
+def binary32_reciprocal_in_fours(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """As `binary32_reciprocal`, but for whole fours of pixels 1 / count is a processor's estimate, made better twice.
+
+    Domain: channels lie last, counts have one. Source: docs/facts/litert.md 2.8, verified by running on aarch64.
+
+    >>> total, count = np.full((5, 1), 13, np.float32), np.full((1, 1), 13)
+    >>> binary32_reciprocal_in_fours(total, count)[:, 0].tolist()
+    [0.9999999403953552, 0.9999999403953552, 0.9999999403953552, 0.9999999403953552, 1.0]
+    """
+    pixels = (*total.shape[:-1], 1)
+    with np.errstate(all="ignore"):
+        inverse = reciprocal_estimate.in_fours(np.broadcast_to(count, pixels).astype(np.float32).reshape(-1))
+        return np.asarray(total * inverse.reshape(pixels))
+
+
 RULES: dict[str, AverageRule] = {
     "integer_half_away": integer_half_away,
     "integer_half_up": integer_half_up,
     "integer_trunc": integer_trunc,
     "binary32_divide": binary32_divide,
     "binary32_reciprocal": binary32_reciprocal,
+    "binary32_reciprocal_in_fours": binary32_reciprocal_in_fours,
 }
