@@ -2,7 +2,8 @@
 
 Here are the sequences that the GNU C library 2.36 runs where products are joined to sums: on aarch64, and on x86-64
 with fused multiply-add. They are a table and a short polynomial each, but for the hyperbolic tangent (`hyperbolic`).
-Of each function 500,000 results of the library on aarch64 and 2,000,000 on x86-64 with fused multiply-add were the same.
+Of each function 500,000 results of the library on aarch64 and 2,000,000 on x86-64 with fused multiply-add were the
+same.
 
 Arguments are converted to binary64; results are binary64 of the same shape. NaN keeps its payload and becomes quiet;
 one that arises from numbers has its sign bit clear, as on aarch64.

@@ -86,7 +86,7 @@ def _q15_gate(
 def q15_gate_trunc(
     q: np.ndarray, scale: float, zero_point: int, out_scale: float, out_zero_point: int, low: int, high: int
 ) -> np.ndarray:
-    """(gate * y / 2^15) / 2^-e in 15 bits: the product is truncated, divisions by powers of two round ties away from zero.
+    """(gate * y / 2^15) / 2^-e in 15 bits: the product is truncated, divisions by powers of two round ties away.
 
     See `_q15_gate`.
     """
