@@ -75,7 +75,14 @@ SHARED = (
 )
 NORM = Change("lp_normalization", {"normalize": ("binary32_divide", "binary32_divide_by_eights_then_fused")})
 FUSED = (
-    *(Change("conv", _EIGHTS, when=when) for when in (PLANES, CUBES)),
+    Change("conv", _EIGHTS, when=PLANES),
+    # Weights of a single filter alone lie side by side.
+    Change(
+        "conv",
+        _ONE_ROUNDING,
+        when=CUBES,
+        ways=(((("last_size_below", 1, 2),), {"sum_of_products": "binary32_eights_then_fused"}),),
+    ),
     *(Change(stem, _ONE_ROUNDING) for stem in ("conv", "conv_transpose")),
     *(Change(stem, _EIGHTS) for stem in ("fully_connected", "local_response_normalization")),
     Change(
