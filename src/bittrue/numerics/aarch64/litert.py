@@ -43,9 +43,15 @@ def _by(way: str) -> tuple[tuple[object, ...], ...]:
     return (("hybrid_product_is", way),)
 
 
+_OVERRUN = (
+    "on aarch64, with 16 batches or more and a projection to more outputs than there are cells, products overrun a "
+    "buffer of the runtime, and results mean nothing"
+)
+
 # What all kernels share.
 SHARED = (
-    *(Change("lstm", rules) for rules in ({**_CELL, **_ROWS}, _CELL, _BASIC)),
+    Change("lstm", {**_CELL, **_ROWS}, limit=_OVERRUN, odd=True),
+    *(Change("lstm", rules) for rules in (_CELL, _BASIC)),
     Change("rnn", {**_VECTOR, "row_product": ("s8_vectors_binary32_scale", "s8_fused_binary32_scale_by_rows")}),
     Change("svdf", {**_VECTOR, **_ROWS}),
     *(Change(stem, _VECTOR) for stem in ("rnn", "svdf")),
