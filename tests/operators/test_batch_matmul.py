@@ -192,3 +192,11 @@ def test_parameters_per_axis_are_refused() -> None:
     x, y = T("s8", (2, 3), 0.5), T("s8", (3, 2), [0.5, 0.25], 0, 1, seeded("s8", (3, 2), 1))
     content = single("BATCH_MATMUL", ("BatchMatMulOptions", {}), [x, y], [T("s8", (), 0.5)])
     assert check(content, feeds_for(content, 1), may_refuse=("BT-QUANT-PER-AXIS",)) == "refused"
+
+
+def test_operands_that_the_delegate_packs_before_they_are_computed_are_refused() -> None:
+    """The runtime's results are zeros."""
+    model = bittrue.load(product("hybrid", (3, 5), (5, 4)))
+    with pytest.raises(bittrue.UnsupportedError, match="packs the second operand before"):
+        model.prepare("xnnpack")
+    assert model.prepare("litert-optimized")
