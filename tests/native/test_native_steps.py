@@ -15,12 +15,17 @@ from operators import (
     test_audio_spectrogram,
     test_bidirectional_sequence_lstm,
     test_hadamard_rotation,
+    test_hybrid_layers,
+    test_lp_normalization,
+    test_lstm_real,
     test_mfcc,
     test_real_layers,
     test_reduce_window,
     test_rfft2d,
+    test_svdf,
 )
 from support import attention_models, build, contributed_models, wide_models
+from support.differential import feeds_for
 from support.native import check_native, needs_native
 from support.onnx_models import MICROSOFT, single
 from support.strategies import seeds
@@ -38,28 +43,36 @@ def natively(content: bytes, feed: list[np.ndarray], numerics: str = "litert") -
     check_native(session, [feed], session.trace(*feed), threads=(1, 3))
 
 
+BOTH = pytest.mark.parametrize("numerics", ["litert", "litert@aarch64"])
+
+
 @given(st.integers(1, 5), st.integers(0, 7), st.integers(0, 7), st.integers(-3, 3), st.integers(-3, 3), seeds)
-def test_transforms(count: int, down: int, along: int, more: int, wider: int, seed: int) -> None:
+@BOTH
+def test_transforms(numerics: str, count: int, down: int, along: int, more: int, wider: int, seed: int) -> None:
     height, width = 2**down, 2**along
     shape = (count, max(1, height + more), max(1, width + wider))
     x: np.ndarray = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-    natively(test_rfft2d.model(shape, height, width), [x])
+    natively(test_rfft2d.model(shape, height, width), [x], numerics)
 
 
 @given(st.integers(2, 70), st.integers(1, 50), st.integers(0, 400), st.integers(1, 5), st.booleans(), seeds)
-def test_spectrograms(window: int, stride: int, more: int, channels: int, squared: bool, seed: int) -> None:
+@BOTH
+def test_spectrograms(
+    numerics: str, window: int, stride: int, more: int, channels: int, squared: bool, seed: int
+) -> None:
     x = np.random.default_rng(seed).standard_normal((window + more, channels)).astype(np.float32)
-    natively(test_audio_spectrogram.model(x.shape, window, stride, squared), [x])
+    natively(test_audio_spectrogram.model(x.shape, window, stride, squared), [x], numerics)
 
 
 @given(st.integers(1, 300), st.integers(2, 300), st.integers(1, 70), st.integers(1, 70), seeds)
-def test_cepstra(times: int, bins: int, channels: int, coefficients: int, seed: int) -> None:
+@BOTH
+def test_cepstra(numerics: str, times: int, bins: int, channels: int, coefficients: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((2, times, bins)).astype(np.float32) ** 2
     low, high = sorted(float(v) for v in rng.integers(0, 9000, 2))
     rate = int(rng.choice([8000, 16000, 44100]))
     content = test_mfcc.model(x.shape, low, high + 1, channels, min(channels, coefficients))
-    natively(content, [x, np.array([rate], np.int32)])
+    natively(content, [x, np.array([rate], np.int32)], numerics)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
@@ -151,7 +164,88 @@ def test_cells_in_both_directions(weights: str, merge: bool, major: bool) -> Non
         weights, batch, 5, 7, 6, 4, cifg=(True, False), peephole=True, projection=True, time_major=major, merge=merge
     )
     shape = (5, batch, 7) if major else (batch, 5, 7)
-    natively(layer.build(), [np.random.default_rng(batch).standard_normal(shape).astype(np.float32)])
+    feed = [np.random.default_rng(batch).standard_normal(shape).astype(np.float32)]
+    for numerics in ("litert", "litert@aarch64") if weights == "f32" else ("litert",):
+        natively(layer.build(), feed, numerics)
+
+
+@given(test_lstm_real.reals("f32"))
+@BOTH
+def test_cells(numerics: str, layer: test_lstm_real.Real) -> None:
+    content = layer.build()
+    natively(content, *feeds_for(content, layer.seed), numerics)
+
+
+@given(test_svdf.layers("real"))
+@BOTH
+def test_memories(numerics: str, layer: test_svdf.Svdf) -> None:
+    content = layer.build()
+    natively(content, *feeds_for(content, layer.seed), numerics)
+
+
+QUANTIZING = ["litert", "litert@aarch64", "xnnpack", "xnnpack-avx2", "xnnpack@aarch64"]
+
+
+@given(
+    st.one_of(test_hybrid_layers.convolution(False), test_hybrid_layers.convolution(True)),
+    st.sampled_from(QUANTIZING),
+)
+def test_images_that_are_quantized(case: tuple[bytes, list[np.ndarray]], numerics: str) -> None:
+    _quantized(*case, numerics)
+
+
+@given(
+    st.tuples(st.integers(1, 5), st.integers(1, 70), st.integers(1, 20)),
+    st.sampled_from(["s8", "s4"]),
+    st.booleans(),
+    st.integers(0, 3),
+    test_hybrid_layers.ACTIVITY,
+    st.sampled_from(QUANTIZING),
+    seeds,
+)
+def test_rows_that_are_quantized(
+    sizes: tuple[int, int, int], dtype: str, asymmetric: bool, activation: int, kind: str, numerics: str, seed: int
+) -> None:
+    rng, (rows, depth, units) = np.random.default_rng(seed), sizes
+    x, weights = test_hybrid_layers.activity(rng, (rows, depth), kind), (units, depth)
+    scale = [float(one) for one in 0.1 * rng.random(units if rng.integers(2) else 1) + 1e-3]
+    w = build.T(dtype, weights, scale, 0, 0, test_hybrid_layers.integers(rng, dtype, weights, bool(rng.integers(2))))
+    options = {"asymmetricQuantizeInputs": asymmetric, "fusedActivationFunction": activation}
+    bias = rng.standard_normal(units).astype(np.float32)
+    _quantized(test_hybrid_layers.layer(x, w, bias, **options), [x], numerics)
+
+
+def _quantized(content: bytes, feed: list[np.ndarray], numerics: str) -> None:
+    """Or refused; products that bytes do not hold are the reference's."""
+    model = bittrue.load(content)
+    try:
+        session = model.prepare(numerics, executor="reference")
+        expected = session.trace(*feed)
+    except bittrue.BittrueError:
+        return
+    missing = set(model.prepare(numerics, executor="native").missing.values())
+    assert missing <= {"a weight of -128, whose products the rule makes differently", "its results hold no elements"}
+    check_native(session, [feed], expected, threads=(1, 3))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.integers(0, 3), seeds)
+@pytest.mark.parametrize("numerics", ["litert", "xnnpack", "xnnpack@aarch64"])
+@pytest.mark.parametrize("name", ["ADD", "MUL"])
+def test_pairs_of_halves(name: str, numerics: str, shape: list[int], activation: int, seed: int) -> None:
+    """Infinities and results that no number is large enough for among them."""
+    rng = np.random.default_rng(seed)
+    feed = [rng.integers(0, 1 << 16, shape).astype(np.uint16).view(np.float16) for _ in range(2)]
+    options = (f"{name.title()}Options", {"fusedActivationFunction": activation})
+    halves = [build.T("f16", tuple(shape)) for _ in feed]
+    content = build.single(name, options, halves, [build.T("f16", tuple(shape))])
+    natively(content, feed, numerics)
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=3), seeds)
+@BOTH
+def test_rows_of_one_length(numerics: str, shape: list[int], seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    natively(test_lp_normalization.model(build.T("f32", x.shape)), [x], numerics)
 
 
 @given(st.booleans().flatmap(test_real_layers.convolution), st.sampled_from([1, 1e-6]))
