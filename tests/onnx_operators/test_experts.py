@@ -86,6 +86,16 @@ def test_scores_that_are_no_numbers(operator: str, attributes: dict[str, int]) -
     assert check(*single(operator, inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "equal"
 
 
+def test_scores_that_differ_and_have_one_share() -> None:
+    """Of experts with one share the later one is asked first, whatever their scores are."""
+    rng = np.random.default_rng(4)
+    scores = rng.standard_normal((7, 4)).astype(np.float32) * np.float32(1e-30)
+    inputs = {"x": rng.standard_normal((7, 8)).astype(np.float32), "scores": scores}
+    inputs |= {"first": rng.standard_normal((4, 16, 8)).astype(np.float32), "first_bias": None}
+    inputs["second"] = rng.standard_normal((4, 8, 16)).astype(np.float32)
+    assert check(*single("MoE", inputs, [TensorProto.FLOAT], {"k": 2}, domain=MICROSOFT)) == "equal"
+
+
 @pytest.mark.parametrize(
     "attributes",
     [
