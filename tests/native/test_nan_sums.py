@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto
 
 import bittrue
+from support import onnx_models
 from support.build import T, single
 from support.native import check_native
+from support.strategies import seeds
 
 NANS = np.array([0x7FC00000, 0xFFC00000, 0x7FC12345, 0xFFF00001, 0x7F800000, 0xFF800000], np.uint32).view(np.float32)
 
@@ -68,3 +73,16 @@ def test_means_keep_the_reference_s_nans(numerics: str, shape: tuple[int, ...], 
     for seed in range(4):
         x = np.where(rng.random(shape) < 0.4, rng.choice(NANS, shape), reals(seed, *shape)).astype(np.float32)
         check_native(session, [[x]], session.trace(x))
+
+
+@given(st.integers(1, 20), seeds)
+def test_normalized_rows_keep_the_reference_s_nans(length: int, seed: int) -> None:
+    """NaN and infinities in rows that meet NaN among the scales."""
+    rng = np.random.default_rng(seed)
+    inputs = {"x": rng.standard_normal((4, length)).astype(np.float32)}
+    inputs |= {name: rng.standard_normal(length).astype(np.float32) for name in ("scale", "bias")}
+    for value in inputs.values():
+        value.reshape(-1)[rng.integers(0, value.size, 2)] = rng.choice([np.nan, -np.nan, np.inf])
+    content, feed, *_ = onnx_models.single("LayerNormalization", inputs, [int(TensorProto.FLOAT)], {}, opset=17)
+    session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+    check_native(session, [list(feed)], session.trace(*feed))

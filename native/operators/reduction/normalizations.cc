@@ -54,6 +54,13 @@ class LayerNormalization final : public Kernel {
     NormalizeSpec spec = spec_;
     spec.scale = reals(run, scale_);
     spec.bias = bias_ == 0 ? nullptr : reals(run, bias_);
+    // Not with NaN among the parameters: which of several is kept depends on the order inside of vectors.
+    for (const float* part : {spec.scale, spec.bias}) {
+      if (part == nullptr) continue;
+      bool odd = false;
+      for (int64_t i = 0; i < spec.count; ++i) odd |= part[i] != part[i];
+      if (odd) throw Undefined();
+    }
     for_stretches(run, rows_, spec.count, kRows, [&](int64_t first, int64_t last, int) {
       const auto part = [&](size_t output) { return output <= outputs_ ? results(run, output) + first : nullptr; };
       const int64_t at = first * spec.count;
