@@ -2,8 +2,7 @@
 
 Here are the sequences that the GNU C library 2.36 runs where products are joined to sums: on aarch64, and on x86-64
 with fused multiply-add. They are a table and a short polynomial each, but for the hyperbolic tangent (`hyperbolic`).
-Of each function 500,000 results of the library on aarch64 and 2,000,000 on x86-64 with fused multiply-add were the
-same.
+500,000 results of each function on aarch64 and 2,000,000 on x86-64 with fused multiply-add were the same.
 
 Arguments are converted to binary64; results are binary64 of the same shape. NaN keeps its payload and becomes quiet;
 one that arises from numbers has its sign bit clear, as on aarch64.
@@ -87,7 +86,7 @@ def _power_of_e(x: F64, rest: F64) -> F64:
 def exp(x: F64) -> F64:
     """e^x; off by at most 0.51 units.
 
-    Source: glibc 2.36 exp (after Arm's optimized routines), read in machine code; run (see above).
+    Source: glibc 2.36 exp (after Arm's optimized routines), read in machine code, and run.
 
     >>> exp([0.0, 1.0, -1.0, 710.0, -745.0]).tolist()
     [1.0, 2.718281828459045, 0.36787944117144233, inf, 5e-324]
@@ -157,7 +156,7 @@ def _split(x: F64, first: int) -> tuple[F64, F64, S64]:
 def log(x: F64) -> F64:
     """ln x; off by at most 0.52 units. 0 gives minus infinity, negative numbers NaN.
 
-    Source: glibc 2.36 log (after Arm's optimized routines), read in machine code; run (see above).
+    Source: glibc 2.36 log (after Arm's optimized routines), read in machine code, and run.
 
     >>> log([1.0, 2.0, 5e-324, 0.0, -1.0]).tolist()
     [0.0, 0.6931471805599453, -744.4400719213812, -inf, nan]
@@ -219,7 +218,7 @@ def power(x: F64, y: F64) -> F64:
 
     x^0 and 1^y are 1, whatever the other is (but for signalling NaN). Negative x needs a whole y: otherwise the result
     is NaN.
-    Source: glibc 2.36 pow (after Arm's optimized routines), read in machine code; run (see above).
+    Source: glibc 2.36 pow (after Arm's optimized routines), read in machine code, and run.
 
     >>> power([2.0, 2.0, -2.0, -8.0, 0.0], [0.5, -1074.0, 3.0, 0.5, -1.0]).tolist()
     [1.4142135623730951, 5e-324, -8.0, nan, inf]
@@ -393,7 +392,7 @@ def _circular(x: F64, quarter: int) -> F64:
 def sin(x: F64) -> F64:
     """Sine; off by at most 0.55 units. Infinity gives NaN.
 
-    Source: glibc 2.36 sin (after IBM's accurate library), read in machine code; run (see above).
+    Source: glibc 2.36 sin (after IBM's accurate library), read in machine code, and run.
 
     >>> sin([0.0, 1.0, -2.0, 1e10, 1e300]).tolist()
     [0.0, 0.8414709848078965, -0.9092974268256817, -0.4875060250875107, -0.8178819121159085]
@@ -412,7 +411,7 @@ def sin(x: F64) -> F64:
 def cos(x: F64) -> F64:
     """Cosine; off by at most 0.55 units. Infinity gives NaN.
 
-    Source: glibc 2.36 cos (after IBM's accurate library), read in machine code; run (see above).
+    Source: glibc 2.36 cos (after IBM's accurate library), read in machine code, and run.
 
     >>> cos([0.0, 1.0, -2.0, 1e10, 1e300]).tolist()
     [1.0, 0.5403023058681398, -0.4161468365471424, 0.873119622676856, -0.5753861119575491]
@@ -431,7 +430,7 @@ def cos(x: F64) -> F64:
 def tanh(x: F64) -> F64:
     """The hyperbolic tangent.
 
-    Source: glibc 2.36 tanh (after fdlibm), read in machine code; run (see above).
+    Source: glibc 2.36 tanh (after fdlibm), read in machine code, and run.
 
     >>> tanh([0.5, -20.0, 30.0, 0.0]).tolist()
     [0.46211715726000974, -1.0, 1.0, 0.0]

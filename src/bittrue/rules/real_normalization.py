@@ -439,7 +439,10 @@ def _rows_joined(
             variance = aligned_packets(x * x, starts, NEIGHBOURS) / count - mean * mean
             deviation = np.sqrt(variance + small)
             return apart / deviation[:, None] * by + add, mean, _ONE / deviation
-        spread = aligned_packets(apart, 0 * starts, FUSED_SQUARES) / count
+        # Of two products that are added up first, the second one is rounded.
+        short = kind == "instance" and 1 < x.shape[1] < 4
+        turned = apart[:, [1, 0, *range(2, x.shape[1])]] if short else apart
+        spread = aligned_packets(turned, 0 * starts, FUSED_SQUARES) / count
         if kind == "moments":
             deviation = np.sqrt(spread)
             return apart / deviation[:, None], mean, _ONE / deviation
@@ -627,7 +630,8 @@ RULES: dict[str, RealNormalizationRule] = {
         by_batch=partial(_batch_in_packets, joined=True),
         formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
         "scale, bias); broadcast scales as binary32_lanes, fused; instance and group: sums in packets of 4 "
-        "whose lanes are folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or "
+        "whose lanes are folded by neighbours, squares fused (of 2 or 3 in an instance the second square is rounded "
+        "first), fma(x, factor, fma(-mean, factor, bias)), or "
         "mean of squares less square of mean; given: the same with factor = scale / deviation by an estimate "
         "of the reciprocal in fours; across: as binary32_lanes with fused sums, and powers whose logarithms "
         "lose second words of products; batch: squares fused, sqrt(1 / (variance + epsilon)) by an estimate "

@@ -538,9 +538,9 @@ RULES: dict[str, RealProductRule] = {
     ),
     "binary32_fused_blocks_alike": RealProductRule(
         _fused_blocks_alike,
-        "as binary32_fused_blocks; single rows and columns are blocks, too: a row is a block of all terms, from c on, "
-        "where neither its own factor nor the other one lies transposed; 4 lanes, where the operator asks for fused "
-        "ones, are folded by neighbours",
+        "as binary32_fused_blocks; single rows and columns are blocks, too: a row is one block of all terms, from c "
+        "on, where neither its own factor nor the other one lies transposed; 4 lanes, where the operator asks for "
+        "fused ones, are folded by neighbours",
         "the same library's kernels for aarch64, read; verified by running",
         blocked_channels=0,
         kept_alone=True,

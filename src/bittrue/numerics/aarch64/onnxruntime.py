@@ -68,7 +68,7 @@ CHANGES = (
     ),
     *(
         Change(stem, {"extreme": ("packets_first_unless_beyond", "packets_by_signs")})
-        for stem in ("reduce_max", "reduce_min")
+        for stem in ("hardmax", "reduce_max", "reduce_min")
     ),
     Change("power", {"power": ("integers_by_binary64", "integers_by_binary64_limited")}),
     Change(
