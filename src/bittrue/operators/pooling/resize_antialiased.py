@@ -3,8 +3,8 @@
 Inputs and attributes are those of `resized_places`; besides `filter` (``linear`` or ``cubic``), `factor` (the a of the
 cubic polynomials) and `exclude_outside`: positions outside of the image count nothing, instead of pixels of the border
 standing in. Weights are divided by their sum, in binary32. Columns come first, then rows; products are added in their
-order, in binary32 (slot `multiply_add`), or of 8-bit values as integers by weights of 22 bits, with one rounding per
-axis.
+order, in binary32 (slot `multiply_add`, but products of whole fours of neighbours are rounded), or of 8-bit values
+as integers by weights of 22 bits, with one rounding per axis.
 """
 
 from __future__ import annotations
@@ -136,14 +136,16 @@ def _along(x: np.ndarray, axis: int, step: Step, side: str) -> np.ndarray:
     if x.shape[axis] == step["shape"][axis]:
         return x
     table, first, count = (step.arrays[f"{name}_{side}"] for name in ("weights", "first", "count"))
-    x = np.moveaxis(x, axis, -1)
+    x, neighbours = np.moveaxis(x, axis, -1), axis == x.ndim - 1
     whole = x.dtype != F32
     total = np.full((*x.shape[:-1], len(first)), 1 << (_BITS - 1) if whole else 0, np.int32 if whole else F32)
-    add = multiply_add.RULES["rounded_twice" if whole else step.rules["multiply_add"]].apply
+    twice = multiply_add.RULES["rounded_twice"]
+    rule = twice if whole else multiply_add.RULES[step.rules["multiply_add"]]
+    fours = count // 4 * 4 if neighbours else np.zeros_like(count)
     for at, row in enumerate(table):
         check_stop()
-        used = at < count
-        total[..., used] = add(x[..., first[used] + at], row[used], total[..., used])
+        for used, add in ((at < fours, twice), ((fours <= at) & (at < count), rule)):
+            total[..., used] = add.apply(x[..., first[used] + at], row[used], total[..., used])
     if whole:
         # Also of signed values the runtime keeps what fits unsigned ones.
         total = np.clip(total >> _BITS, 0, 255).astype(np.uint8).view(x.dtype)
