@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import bittrue
-from support.onnx_models import MICROSOFT, single
+from support.onnx_models import MICROSOFT, build, single
 
 _SHAPES = {
     "x": (2, 8, 4, 4),
@@ -81,3 +81,35 @@ def test_windows_that_reach_beyond_their_padding() -> None:
         content, _ = single("AveragePool", {"x": x}, [TensorProto.FLOAT16], attributes, opset=11)
         found.append(bittrue.load(content).prepare("onnxruntime@aarch64").run(x)["y0"].ravel()[0])
     assert found == [682.5, 682.5, 682.5, 683.5]
+
+
+def _steps(nodes: list[Any], inputs: dict[str, np.ndarray], opset: int) -> dict[str, Any]:
+    """By operator, the last ones of each."""
+    content, _ = build(nodes, inputs, {"y": TensorProto.FLOAT16}, opset=opset)
+    return {step.operator: step for step in bittrue.load(content).prepare("onnxruntime@aarch64").plan.steps}
+
+
+@pytest.mark.parametrize("opset", [13, 16, 22])
+def test_leaky_relu_has_a_kernel_where_it_has_a_definition(opset: int) -> None:
+    """Elsewhere it is carried out by its definition from set 16 on."""
+    nodes = [helper.make_node("LeakyRelu", ["x"], ["y"])]
+    assert list(_steps(nodes, {"x": np.zeros(9, np.float16)}, opset)) == ["convert", "leaky_relu"]
+
+
+@pytest.mark.parametrize("also_read", [False, True])
+def test_sums_before_a_normalization_are_its_own(also_read: bool) -> None:
+    """Seen: SkipLayerNormalization, which widens what it adds up. A sum that others read, too, is rounded."""
+    inputs = {name: np.zeros((1, 2, 8), np.float16) for name in "ab"} | {"s": np.ones(8, np.float16)}
+    nodes = [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("LayerNormalization", ["t", "s"], ["n"])]
+    nodes.append(helper.make_node("Mul", ["n", "t"], ["y"]) if also_read else helper.make_node("Relu", ["n"], ["y"]))
+    steps = _steps(nodes, inputs, 17)
+    assert (steps["layer_normalization"].inputs[0] in steps["add"].outputs) == (not also_read)
+
+
+@pytest.mark.parametrize(("row", "apart"), [((8,), False), ((2, 8), True)])
+def test_gelu_of_a_sum_with_a_vector_is_widened(row: tuple[int, ...], apart: bool) -> None:
+    """Seen: BiasGelu, which has no kernel."""
+    inputs = {"a": np.zeros((2, 8), np.float16), "b": np.zeros(row, np.float16)}
+    nodes = [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("Gelu", ["t"], ["y"])]
+    steps = _steps(nodes, inputs, 20)
+    assert (steps["gelu"].inputs[0] in steps["add"].outputs) == (not apart)
