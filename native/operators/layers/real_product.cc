@@ -227,6 +227,7 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
              plain = !packed && step.real("alpha") == 1.0 && (!added || step.real("beta") == 1.0);
   require(alike || rule == "binary32_fused_blocks", "no native rule for this slot");
   if (turned_a) {
+    // Where single columns have a way of their own, it asks for rows.
     require(alike || !plain || turned || factors.columns > 1, "the runtime's rows are not side by side");
     return std::make_unique<RealProduct<float>>(
         step, core, factors, added,
