@@ -213,7 +213,9 @@ def _floor_or_next(x: np.ndarray) -> np.ndarray:
 
 
 def _quiet(found: np.ndarray) -> np.ndarray:
-    """Of a NaN of 16 bits the sign is kept, and no payload."""
+    """Of a NaN of 16 bits the sign is kept, and no payload; wider numbers, which no row has here, stay."""
+    if found.itemsize != 2:
+        return found
     payload = 0x1FF if found.dtype == np.float16 else 0x3F
     stored = found.view(np.uint16)
     return np.where(np.isnan(found), stored & ~np.uint16(payload), stored).view(found.dtype)
