@@ -200,19 +200,25 @@ def test_plain_ranges_are_told_apart() -> None:
     largest, nan = float(np.finfo(F32).max), math.nan
     names = (
         *("type_limits", "lower_for_nan", "lower_for_nan_by_fours", "upper_for_nan", "open_limits", "unlimited"),
-        "unlimited_by_signs",
+        *("unlimited_by_signs", "upper_for_nan_behind_fours", "by_signs_but_behind_fours"),
     )
     assert set(names) == set(plain_range.RULES)
+    behind = dict.fromkeys(names[-2:], largest)
     for activation, value, first, fifth in (
-        ("none", math.inf, (largest, math.inf, largest, largest, math.inf, math.inf, math.inf), {}),
-        ("none", nan, (nan, -math.inf, -largest, largest, nan, nan, nan), {"lower_for_nan_by_fours": nan}),
-        ("relu", nan, (nan, 0.0, 0.0, largest, 0.0, nan, nan), {"lower_for_nan_by_fours": nan}),
-        ("relu6", -0.0, (-0.0, 0.0, 0.0, 0.0, 0.0, -0.0, 0.0), {"lower_for_nan_by_fours": -0.0}),
-        ("relu_n1_to_1", 3.0, (1.0,) * 7, {}),
+        ("none", math.inf, (largest, math.inf, largest, largest, *[math.inf] * 3, largest, largest), {}),
+        ("none", nan, (nan, -math.inf, -largest, largest, *[nan] * 5), {"lower_for_nan_by_fours": nan, **behind}),
+        ("relu", nan, (nan, 0.0, 0.0, largest, 0.0, *[nan] * 4), {"lower_for_nan_by_fours": nan, **behind}),
+        (
+            "relu6",
+            -0.0,
+            (-0.0, 0.0, 0.0, 0.0, 0.0, -0.0, 0.0, -0.0, 0.0),
+            {"lower_for_nan_by_fours": -0.0, "upper_for_nan_behind_fours": 0.0},
+        ),
+        ("relu_n1_to_1", 3.0, (1.0,) * 9, {}),
     ):
         for name, expected in zip(names, first, strict=True):
             limits = plain_range.RULES[name](activation, np.dtype(F32))
-            found = plain_range.CLAMPS[name](np.full(5, value, F32), *limits)[[0, 4]]
+            found = plain_range.CLAMPS[name](np.full((1, 5), value, F32), *limits)[0, [0, 4]]
             for one, wanted in zip(found, (expected, fifth.get(name, expected)), strict=True):
                 assert one.tobytes() == F32(wanted).tobytes() or (math.isnan(wanted) and np.isnan(one))
 

@@ -148,6 +148,8 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     range_ = Range::capped_first;
   } else if (range == "lower_for_nan_by_fours") {
     range_ = Range::raised_by_fours;
+  } else if (range == "upper_for_nan_behind_fours" || range == "by_signs_but_behind_fours") {
+    range_ = Range::rows_by_fours;
   } else {
     require(range == "type_limits" || range == "unlimited", "no native rule for the range");
   }
@@ -244,6 +246,14 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
               return i < whole ? std::min(std::max(low, v), high) : rules::clamp(v, low, high);
             },
             out);
+      case Range::rows_by_fours: {
+        bool negative = false;
+        const auto limit = [=, &negative](float v, int64_t) {
+          negative |= v == 0 && std::signbit(v);
+          return rules::clamp(v, low, high);
+        };
+        return store(total, count, limit, out) || (negative && low == 0);
+      }
       default: return store(total, count, [=](float v, int64_t) { return rules::clamp(v, low, high); }, out);
     }
   };

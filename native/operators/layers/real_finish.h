@@ -66,12 +66,12 @@ class RealFinish {
   // Each product and its sum are rounded once, from +0 on; what lies outside of an image is left out.
   bool joined() const { return joined_; }
   // Channels [first, first + count) of one output position; `bias` is the run's memory of the third input. Returns
-  // whether a result is NaN, whose bits the reference knows.
+  // whether a result is NaN, or -0 where rows have limits of their own behind their fours, which the reference knows.
   bool run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
            bool only_bias, float* out) const;
 
  private:
-  enum class Range : uint8_t { clamped, by_signs, open, raised, capped_first, raised_by_fours };
+  enum class Range : uint8_t { clamped, by_signs, open, raised, capped_first, raised_by_fours, rows_by_fours };
   enum class Back : uint8_t {
     product,
     product_joined,

@@ -6,6 +6,7 @@ Unquantized integers wrap to their width before the clamp. binary32 results are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,46 @@ def clamp_by_fours(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return found
 
 
+def upper_for_nan_behind_fours(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
+    """`type_limits`, applied by `clamp_rows_by_fours`: behind the whole fours of a row NaN becomes the upper one.
+
+    Source: optimized/depthwiseconv_float.h, verified by running.
+    """
+    return type_limits(activation, dtype)
+
+
+def by_signs_but_behind_fours(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
+    """`type_limits`, applied as for `upper_for_nan_behind_fours`, but in fours -0 becomes a lower bound of 0, too.
+
+    Source: the same kernel on aarch64, verified by running.
+    """
+    return type_limits(activation, dtype)
+
+
+# Sums that wait for their limits, so that wide rows come in parts.
+_WAITING = 4832
+
+
+def clamp_rows_by_fours(
+    values: np.ndarray, low: float, high: float, of_fours: Callable[[np.ndarray, float, float], np.ndarray] = clamp
+) -> np.ndarray:
+    """`of_fours` for the whole fours of a row, the last two axes; `cap_all_then_raise` for the one to three behind.
+    Rows of more than 4832 values are cut into parts of as many pixels as these hold.
+
+    >>> clamp_rows_by_fours(np.float32([[np.nan], [-0.0], [9], [-9], [np.nan], [-0.0]]), 0.0, 6.0).ravel().tolist()
+    [nan, -0.0, 6.0, 0.0, 6.0, 0.0]
+    """
+    found = np.array(of_fours(values, low, high))
+    width, channels = values.shape[-2:]
+    pixels = max(1, _WAITING // channels)
+    given, rows = values.reshape(-1, width * channels), found.reshape(-1, width * channels)
+    for first in range(0, width, pixels):
+        last = min(first + pixels, width) * channels
+        left = slice(last - (last - first * channels) % 4, last)
+        rows[:, left] = cap_all_then_raise(given[:, left], low, high)
+    return found
+
+
 def unlimited_by_signs(activation: str, dtype: np.dtype) -> tuple[float, float]:
     """[lower, upper] of the activation, where an open side is infinite; NaN stays, and -0 becomes a lower bound of 0.
 
@@ -214,6 +255,8 @@ RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]
     "lower_for_nan": lower_for_nan,
     "lower_for_nan_by_fours": lower_for_nan_by_fours,
     "upper_for_nan": upper_for_nan,
+    "upper_for_nan_behind_fours": upper_for_nan_behind_fours,
+    "by_signs_but_behind_fours": by_signs_but_behind_fours,
     "open_limits": open_limits,
     "unlimited": unlimited,
     "unlimited_by_signs": unlimited_by_signs,
@@ -224,6 +267,8 @@ CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
     "lower_for_nan": cap_then_raise_all,
     "lower_for_nan_by_fours": clamp_by_fours,
     "upper_for_nan": cap_all_then_raise,
+    "upper_for_nan_behind_fours": clamp_rows_by_fours,
+    "by_signs_but_behind_fours": partial(clamp_rows_by_fours, of_fours=clamp_by_signs),
     "open_limits": cap_then_raise,
     "unlimited": clamp,
     "unlimited_by_signs": clamp_by_signs,

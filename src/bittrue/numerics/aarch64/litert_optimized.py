@@ -15,7 +15,10 @@ _ONCE = {"rescale": ("q31_two_step_up_up", "q31_one_step_up_shift_wraps")}
 BYTES = ("s8", "u8")
 _VECTOR = (("multiplies_one_vector", 4, 8),)
 _TILES = {"sum_of_products": ("binary32_in_tiles", "binary32_fused_in_tiles")}
-_OF_CHANNELS = {"sum_of_products": ("binary32_from_bias_inside", "binary32_fused_from_bias_inside")}
+_OF_CHANNELS = {
+    "sum_of_products": ("binary32_from_bias_inside", "binary32_fused_from_bias_inside"),
+    "plain_range": ("upper_for_nan_behind_fours", "by_signs_but_behind_fours"),
+}
 _OF_CUBES = {
     "sum_of_products": ("binary32_fused_from_bias", "binary32_fused_in_tiles"),
     "plain_range": ("upper_for_nan", "type_limits"),
@@ -29,13 +32,12 @@ _OFFSET = {
 }
 _HYBRID = {**litert.HYBRID, "row_sums": ("s16_lanes_of_eight", "exact")}
 _FLUSHED = "on aarch64 subnormal numbers are zeros in these products, and none arise; here they are kept"
-_ZEROS = "with a fused activation that begins at 0, -0 becomes 0 on aarch64"
 CHANGES = (
     *(
         Change(stem, _TILES, limit=_FLUSHED, odd=True, exact=True)
         for stem in ("conv", "conv_transpose", "fully_connected")
     ),
-    Change("conv", _OF_CHANNELS, limit=_ZEROS, odd=True),
+    Change("conv", _OF_CHANNELS),
     Change("conv", _OF_CUBES, when=CUBES),
     Change(
         "conv",
