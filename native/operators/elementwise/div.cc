@@ -90,8 +90,11 @@ T floor_quotient(T a, T b) {
 template <class Stored, class T>
 std::unique_ptr<Kernel> make_floor_quotient(const Step& step) {
   const int flip = flip_of(step.input(0).type);
-  const bool limited = sizeof(T) == 4 && step.rule("beyond_32_bits") == "limited";
-  require(sizeof(T) < 4 || limited || step.rule("beyond_32_bits") == "lowest", "no native rule for this slot");
+  bool limited = false;
+  if constexpr (sizeof(T) == 4) {
+    limited = step.rule("beyond_32_bits") == "limited";
+    require(limited || step.rule("beyond_32_bits") == "lowest", "no native rule for this slot");
+  }
   return make_checked_zip<Stored, Stored>(step, [flip, limited](Stored first, Stored second, bool* defined) {
     const int64_t a = int64_t{first} - flip, b = int64_t{second} - flip;
     // The one quotient that does not fit in 32 bits.
