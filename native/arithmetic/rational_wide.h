@@ -4,24 +4,13 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include "arithmetic/wide_elementary.h"
 
 namespace bittrue::arithmetic::rational_wide {
 
-inline uint64_t bits_of(double x) {
-  uint64_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-inline double from_bits(uint64_t bits) {
-  double x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
+using wide::bits_of, wide::from_bits;
 
 // ((c0 x + c1) x + ...): the highest power's coefficient comes first.
 template <int kCount>

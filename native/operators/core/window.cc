@@ -41,4 +41,17 @@ Window read_full_window(const Step& step, bool volumes) {
   return w;
 }
 
+Window window_of_rows(const Step& step) {
+  const Operand &in = step.input(0), &weights = step.input(1);
+  require(weights.rank() == 2 && weights.shape[1] > 0 && weights.shape[0] > 0, "weights have two axes");
+  Window window{};
+  window.in_c = weights.shape[1], window.out_c = weights.shape[0];
+  window.batch = window.in_h = window.out_h = window.filter_h = window.filter_w = 1;
+  window.stride_h = window.stride_w = window.dilation_h = window.dilation_w = 1;
+  window.in_w = window.out_w = in.elements / window.in_c;
+  require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
+          "the shapes do not fit");
+  return window;
+}
+
 }  // namespace bittrue

@@ -28,4 +28,7 @@ struct Window {
 // The same for convolutions, whose windows fill the padded image: as many outputs as fit, not one more or less.
 [[gnu::cold]] Window read_full_window(const Step& step, bool volumes = false);
 
+// The rows of a fully-connected layer, weights[outputs, inputs], as the pixels of one line.
+[[gnu::cold]] Window window_of_rows(const Step& step);
+
 }  // namespace bittrue

@@ -648,17 +648,9 @@ std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreS
 }
 
 std::unique_ptr<Kernel> make_real_fully_connected(const Step& step, const CoreSet& cores) {
-  const Operand &in = step.input(0), &weights = step.input(1);
-  require(weights.rank() == 2 && weights.shape[1] > 0 && weights.shape[0] > 0, "weights have two axes");
-  require(in.dense() && step.output().dense(), "both sides must be dense");
+  require(step.input(0).dense() && step.output().dense(), "both sides must be dense");
   require_order(step, false);
-  Window window{};
-  window.in_c = weights.shape[1], window.out_c = weights.shape[0];
-  window.batch = window.in_h = window.out_h = window.filter_h = window.filter_w = 1;
-  window.stride_h = window.stride_w = window.dilation_h = window.dilation_w = 1;
-  window.in_w = window.out_w = in.elements / window.in_c;
-  require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
-          "the shapes do not fit");
+  const Window window = window_of_rows(step);
   require_exact_integers(step, window.out_c, window.in_c);
   return std::make_unique<CoreConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, window.in_w), true);
 }

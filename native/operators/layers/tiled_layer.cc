@@ -292,15 +292,7 @@ std::unique_ptr<Kernel> make_tiled_convolution(const Step& step, const CoreSet& 
 
 std::unique_ptr<Kernel> make_tiled_fully_connected(const Step& step, const CoreSet& cores) {
   require_reals(step);
-  const Operand &in = step.input(0), &weights = step.input(1);
-  require(weights.rank() == 2, "weights have two axes");
-  Window window{};
-  window.in_c = weights.shape[1], window.out_c = weights.shape[0];
-  window.batch = window.in_h = window.out_h = window.filter_h = window.filter_w = 1;
-  window.stride_h = window.stride_w = window.dilation_h = window.dilation_w = 1;
-  window.in_w = window.out_w = in.elements / window.in_c;
-  require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
-          "the shapes do not fit");
+  const Window window = window_of_rows(step);
   WeightRows rows;
   rows.filters = rows.inner = window.out_c, rows.terms = rows.inner_step = window.in_c;
   return std::make_unique<TiledLayer>(step, cores, window, rows);

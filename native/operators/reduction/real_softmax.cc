@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
@@ -16,6 +18,16 @@
 namespace bittrue {
 namespace {
 
+// Number and length of rows that lie side by side and fill both sides.
+[[gnu::cold]] std::pair<int64_t, int64_t> rows_of(const Step& step) {
+  const Operand &in = step.input(0), &out = step.output();
+  const std::vector<int64_t>& view = step.list("view");
+  require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+              in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+          "rows must lie side by side and fill both sides");
+  return {view[0], view[1]};
+}
+
 constexpr int64_t kParallelReals = 4000;
 
 // Sums run from the first element to the last; with binary32_fused_16_lanes and binary32_fused_8_lanes in lanes.
@@ -27,11 +39,7 @@ class RealSoftmax final : public Kernel {
     const std::string& rule = step.rule("real_softmax");
     if (!logarithm) lanes_ = rule == "binary32_fused_16_lanes" ? 16 : rule == "binary32_fused_8_lanes" ? 8 : 0;
     require(lanes_ != 0 || rule == "binary32_in_order", "no native rule for this slot");
-    const std::vector<int64_t>& view = step.list("view");
-    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
-                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
-            "rows must lie side by side and fill both sides");
-    rows_ = view[0], length_ = view[1];
+    std::tie(rows_, length_) = rows_of(step);
     if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
   }
 
@@ -128,11 +136,7 @@ class FoursSoftmax final : public Kernel {
   FoursSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
-    const std::vector<int64_t>& view = step.list("view");
-    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
-                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
-            "rows must lie side by side and fill both sides");
-    rows_ = view[0], length_ = view[1];
+    std::tie(rows_, length_) = rows_of(step);
     if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
   }
 
@@ -192,11 +196,7 @@ class HalfSoftmax final : public Kernel {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f16 && out.type == Type::f16, "no native kernel for these types");
     require(step.real("beta") == 1, "no native factor");
-    const std::vector<int64_t>& view = step.list("view");
-    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
-                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
-            "rows must lie side by side and fill both sides");
-    rows_ = view[0], length_ = view[1];
+    std::tie(rows_, length_) = rows_of(step);
   }
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
 
