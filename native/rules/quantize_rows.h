@@ -127,13 +127,14 @@ inline void symmetric_by_wide_quotients(const float* x, int64_t count, const Row
   }
 }
 
-// Ties to even.
-inline void asymmetric_even(const float* x, int64_t count, const RowScale& row, float* out) {
+// Ties to even, or with kAway away from zero.
+template <bool kAway>
+void asymmetric_even(const float* x, int64_t count, const RowScale& row, float* out) {
   constexpr float kToInteger = 12582912.0f;  // leaves the nearest integer
   const auto point = static_cast<float>(row.zero_point);
   for (int64_t i = 0; i < count; ++i) {
     const float steps = std::min(32767.0f, std::max(-32768.0f, x[i] * row.inverse));
-    const float rounded = (steps + kToInteger) - kToInteger;
+    const float rounded = kAway ? std::round(steps) : (steps + kToInteger) - kToInteger;
     out[i] = std::min(127.0f, std::max(-128.0f, rounded + point)) - point;
   }
 }

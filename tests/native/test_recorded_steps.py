@@ -48,7 +48,7 @@ _OPTIMIZED = _LITERT | set("fully_connected log_softmax logistic mul tanh".split
 ELSEWHERE: dict[str, set[str]] = {
     "litert@aarch64": _LITERT | {"fully_connected", "matmul", "reduce_prod"},
     "litert-optimized@aarch64": _OPTIMIZED | {"matmul", "sum"},
-    "xnnpack@aarch64": _OPTIMIZED | set("cos elu exp neg resize_linear sin softmax".split()),
+    "xnnpack@aarch64": _OPTIMIZED | set("cos elu exp matmul max_pool neg resize_linear sin softmax".split()),
     "xnnpack-avx2": set(),
 }
 

@@ -36,7 +36,8 @@ RowQuantizer::RowQuantizer(const Step& step, int64_t rows, size_t source) : rows
   const std::string& rule = step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric");
   wide_ = symmetric_ && rule == "binary64_range_over_127_away";
   away_ = wide_ || rule == (symmetric_ ? "binary32_range_over_127_away" : "binary32_range_over_255_away");
-  even_ = !symmetric_ && rule == "binary32_range_even";
+  ties_away_ = !symmetric_ && rule == "binary32_range_even_then_away";
+  even_ = ties_away_ || (!symmetric_ && rule == "binary32_range_even");
   require(away_ || even_ ||
               rule == (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
           "no native rule for rows");
@@ -113,7 +114,7 @@ void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale&
   if (row.zero) {
     std::fill_n(out, count, 0.0f);
   } else if (even_) {
-    rules::asymmetric_even(x, count, row, out);
+    (ties_away_ ? rules::asymmetric_even<true> : rules::asymmetric_even<false>)(x, count, row, out);
   } else if (wide_) {
     rules::symmetric_by_wide_quotients(x, count, row, out);
   } else if (away_) {

@@ -50,7 +50,8 @@ class RowQuantizer {
   void add_up(const float* row, rules::RowScale& scale) const;
 
   bool active_ = false, symmetric_ = false, away_ = false, wide_ = false, even_ = false;
-  float offset_ = 0;  // that kernels add to weights
+  bool ties_away_ = false;  // of elements, where zero points are even
+  float offset_ = 0;        // that kernels add to weights
   int64_t rows_ = 0, size_ = 0;
 };
 
