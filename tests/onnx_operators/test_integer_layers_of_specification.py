@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
+import bittrue
 from support.onnx_models import KIND, Checks, integers, scale, single, zero_point
 from support.onnx_vectors import check_vector, vectors
 
@@ -67,6 +68,27 @@ def test_random_products(request: pytest.FixtureRequest) -> None:
         content, feeds = single("MatMulInteger", plain, [KIND[np.dtype(np.int32)]], constants=constants)
         sums = acc.astype(np.int32)
         checks.add(content, feeds, numerics="onnx", expected=lambda y=sums: {"y0": y})
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_scales_of_as_many_rows_as_columns(batch: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    rows = 4 // (batch[0] if batch else 1)
+    inputs: dict[str, np.ndarray] = {
+        "a": integers(rng, (*batch, rows, 3), S8),
+        "a_scale": np.geomspace(1e-4, 0.1, 4, dtype=np.float32).reshape(*batch, rows, 1),
+        "a_zero": zero_point(rng, S8, (*batch, rows, 1)),
+        "b": integers(rng, (*batch, 3, 4), S8),
+        "b_scale": np.array(0.3, np.float32),
+        "b_zero": np.array(1, np.int8),
+        "y_scale": np.array(0.05, np.float32),
+        "y_zero": np.array(3, np.int8),
+    }
+    content, feeds = single("QLinearMatMul", inputs, [KIND[np.dtype(S8)]], constants=[*inputs][1:])
+    model = bittrue.load(content)
+    executors: tuple[Literal["native", "reference"], ...] = ("native", "reference")
+    first, second = (next(iter(model.prepare("onnx", executor=e).run(*feeds).values())) for e in executors)
+    assert first.tobytes() == second.tobytes()
 
 
 def convolved(x: np.ndarray, w: np.ndarray, groups: int, stride: int, dilation: int, pad: int) -> np.ndarray:

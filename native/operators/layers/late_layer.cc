@@ -55,7 +55,9 @@ class LateLayer final : public Kernel {
     } else {
       require(step.rules.count("requantize") != 0, "multipliers are known");
       const Array &top = step.array("numerator"), &bottom = step.array("denominator");
-      require(top.count == bottom.count && (top.count == 1 || top.count == columns_), "scales of another form");
+      // As many rows as columns have as many scales, along another axis.
+      const bool of_columns = top.count == columns_ && (first || top.shape.back() == columns_);
+      require(top.count == bottom.count && (top.count == 1 || of_columns), "scales of another form");
       for (int64_t i = 0; i < top.count; ++i) known_.push_back({{}, top.real(i), bottom.real(i)});
       zero_point_ = step.integer("output_zero_point", INT32_MIN, INT32_MAX);
     }
