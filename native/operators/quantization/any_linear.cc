@@ -1,5 +1,6 @@
 // quantize and dequantize with scales and zero points that are operands, for types and rules that have no loop of their own:
 // by way of binary64, which holds all operands.
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -129,7 +130,10 @@ class AnyQuantize final : public AnyLinear {
       for (int64_t i = 0; i < count && pointed_; ++i) {
         // Zeros keep their signs where nothing is added; narrower types always add.
         const double point = points[i * step];
-        if (!eight_ || point != 0) quotients[i] = rules::to_precision(quotient_, quotients[i] + point);
+        if (eight_ && point == 0) continue;
+        // Of two NaNs the first one stays, whichever way a compiler turns the sum.
+        const double sum = std::isnan(quotients[i]) ? quotients[i] : quotients[i] + point;
+        quotients[i] = rules::to_precision(quotient_, sum);
       }
       return reals_->store(quotients, out, count);
     }
